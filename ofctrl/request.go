@@ -1,0 +1,197 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package ofctrl
+
+import (
+	"context"
+	"encoding"
+	"encoding/binary"
+	"fmt"
+
+	"github.com/flowgate/flowgate/internal/ofp"
+)
+
+// Send queues a message and returns. An OFPT_ERROR that answers it goes to the
+// subscribers. It waits while the send buffer is full.
+func (c *Conn) Send(ctx context.Context, m Message) error {
+	return c.send(ctx, "send to", m, c.calls.one(), false)
+}
+
+// send queues one message under the given id.
+func (c *Conn) send(ctx context.Context, op string, m Message, xid uint32, lazy bool) error {
+	encode, err := encoder(m)
+	if err == nil {
+		_, err = c.queue(ctx, encode, xid, lazy)
+	}
+	if err != nil {
+		return &OpError{Op: op, Addr: c.addr, Epoch: c.epoch, XID: xid, Err: err, unsent: true}
+	}
+	return nil
+}
+
+// encoder returns how to append the message. What is not an appender is encoded
+// here and now: its encoder may be slow, and the send buffer is shared.
+func encoder(m Message) (func(b []byte) ([]byte, error), error) {
+	if _, ok := m.(encoding.BinaryAppender); ok {
+		return func(b []byte) ([]byte, error) { return AppendMessage(b, m) }, nil
+	}
+	data, err := AppendMessage(nil, m)
+	if err != nil {
+		return nil, err
+	}
+	return RawMessage(data).AppendBinary, nil
+}
+
+// queue appends a message to the outbox and puts the id into its bytes.
+func (c *Conn) queue(ctx context.Context, encode func([]byte) ([]byte, error), xid uint32, lazy bool) (offset uint64, err error) {
+	return c.out.append(ctx, lazy, func(b []byte) ([]byte, error) {
+		start := len(b)
+		b, err := encode(b)
+		if err != nil {
+			return b, err
+		}
+		ofp.SetXID(b[start:], xid)
+		if hook := c.opts.Trace.Sent; hook != nil {
+			hook(Frame{Type: b[start+1], XID: xid, Raw: append([]byte(nil), b[start:]...)})
+		}
+		return b, nil
+	})
+}
+
+// Do sends a request and waits for its reply. A refusal is a *SwitchError. A
+// message of a type that has no reply is refused with ErrNoReply before it is
+// sent. When ctx ends first, a late reply is dropped.
+//
+// A multipart request must fit a single reply segment; use Multipart where it
+// may not.
+func (c *Conn) Do(ctx context.Context, m Message) (Frame, error) {
+	return c.do(ctx, "request to", m)
+}
+
+func (c *Conn) do(ctx context.Context, op string, m Message) (Frame, error) {
+	encode, err := encoder(m)
+	var data []byte
+	if err == nil {
+		data, err = encode(nil)
+	}
+	var want ofp.Type
+	if err == nil {
+		want, err = replyType(data)
+	}
+	if err != nil {
+		return Frame{}, &OpError{Op: op, Addr: c.addr, Epoch: c.epoch, Err: err, unsent: true}
+	}
+	if isCommit(data) {
+		defer c.suspendProbe()()
+	}
+	type result struct {
+		frame Frame
+		err   error
+	}
+	answer := make(chan result, 1)
+	cl := &call{want: want, reply: func(f Frame, err error) {
+		select {
+		case answer <- result{f, err}:
+		default: // a further segment
+		}
+	}}
+	if err := c.begin(ctx, op, cl, RawMessage(data).AppendBinary); err != nil {
+		return Frame{}, err
+	}
+	select {
+	case r := <-answer:
+		return c.answer(op, cl, r.frame, r.err)
+	case <-ctx.Done():
+		c.calls.abandon(cl)
+		return Frame{}, c.opError(op, cl, context.Cause(ctx))
+	}
+}
+
+// begin registers a call and queues its request.
+func (c *Conn) begin(ctx context.Context, op string, cl *call, encode func([]byte) ([]byte, error)) error {
+	err := c.calls.add(cl)
+	if err == nil {
+		cl.offset, err = c.queue(ctx, encode, cl.xid, false)
+		if err != nil {
+			c.calls.remove(cl)
+		}
+	}
+	if err != nil {
+		return &OpError{Op: op, Addr: c.addr, Epoch: c.epoch, XID: cl.xid, Err: err, unsent: true}
+	}
+	return nil
+}
+
+// answer turns what a call was handed into what its caller gets.
+func (c *Conn) answer(op string, cl *call, f Frame, err error) (Frame, error) {
+	if err == nil && ofp.Type(f.Type) == ofp.TypeError {
+		var refused *SwitchError
+		if refused, err = switchError(f); err == nil {
+			err = refused
+		}
+	}
+	if err == nil && ofp.Type(f.Type) == ofp.TypeMultipartReply {
+		if m, perr := ofp.ParseMultipart(f.Raw); perr != nil {
+			err = perr
+		} else if m.More {
+			c.calls.abandon(cl)
+			err = fmt.Errorf("the reply to %v has several segments: use Multipart", m.Type)
+		}
+	}
+	if err != nil {
+		return Frame{}, c.opError(op, cl, err)
+	}
+	return f, nil
+}
+
+func (c *Conn) opError(op string, cl *call, err error) error {
+	return &OpError{Op: op, Addr: c.addr, Epoch: c.epoch, XID: cl.xid, Err: err, unsent: !c.out.maySend(cl.offset)}
+}
+
+// Barrier returns when the switch has processed everything that was sent before
+// it. What the switch sent until then is in the queue of every Sub, or counted
+// in a Gap there.
+func (c *Conn) Barrier(ctx context.Context) error {
+	_, err := c.do(ctx, "barrier on", RawMessage(ofp.Empty(nil, ofp.TypeBarrierRequest, 0)))
+	return err
+}
+
+// Exec sends messages that have no reply, such as flow mods, then a barrier,
+// and returns when the switch has processed them all. Those that it refused are
+// returned as Failures with their indexes; the others took effect. For all or
+// nothing use package bundle.
+func (c *Conn) Exec(ctx context.Context, msgs ...Message) error {
+	p := c.Pipeline()
+	defer p.Close()
+	for _, m := range msgs {
+		if err := p.Send(ctx, m); err != nil {
+			return err
+		}
+	}
+	return p.Sync(ctx)
+}
+
+// niciraReplies are the Nicira requests that have a reply, by subtype:
+// include/openflow/nicira-ext.h.
+const niciraTLVTableRequest = 25
+
+// replyType returns the type of the message that answers a request.
+func replyType(msg []byte) (ofp.Type, error) {
+	t := ofp.Type(msg[1])
+	if want, ok := t.ReplyType(); ok {
+		return want, nil
+	}
+	if t == ofp.TypeExperimenter {
+		vendor, subtype, _, err := ofp.ParseExperimenter(msg)
+		if err == nil && vendor == ofp.NiciraVendor && subtype == niciraTLVTableRequest {
+			return ofp.TypeExperimenter, nil
+		}
+	}
+	return 0, fmt.Errorf("%v: %w", t, ErrNoReply)
+}
+
+// isCommit reports whether a message is a request to commit a bundle.
+func isCommit(msg []byte) bool {
+	return ofp.Type(msg[1]) == ofp.TypeBundleControl && len(msg) >= 14 &&
+		ofp.BundleControlType(binary.BigEndian.Uint16(msg[12:])) == ofp.BundleCommit
+}

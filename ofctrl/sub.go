@@ -1,0 +1,318 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package ofctrl
+
+import (
+	"context"
+	"iter"
+	"slices"
+	"sync"
+
+	"github.com/flowgate/flowgate/internal/ofp"
+)
+
+// Kind says what an Event tells.
+type Kind uint8
+
+const (
+	// Up begins an epoch, and ends any earlier one: a reader that fell many
+	// epochs behind may miss their Downs. The event's Conn can be used at
+	// once, before SessionOptions.Sync has run.
+	Up Kind = iota + 1
+	// Received carries a message that the switch sent of its own accord, or an
+	// OFPT_ERROR about a message that nobody waits for.
+	Received
+	// Gap stands where Lost messages did not fit the queue. Whoever keeps a
+	// picture of the switch asks for a fresh one.
+	Gap
+	// Down ends an epoch; Err is the cause.
+	Down
+)
+
+// String is the kind's name.
+func (k Kind) String() string {
+	switch k {
+	case Up:
+		return "up"
+	case Received:
+		return "received"
+	case Gap:
+		return "gap"
+	case Down:
+		return "down"
+	}
+	return "unknown"
+}
+
+// Event is one step in the life of a connection, in the order of the wire.
+type Event struct {
+	Kind  Kind
+	Epoch uint64
+	Conn  *Conn // Up
+	Frame Frame // Received
+	Lost  int   // Gap
+	Err   error // Down
+}
+
+// Full says what becomes of a Sub whose queue is full.
+type Full uint8
+
+const (
+	// MarkGap drops what does not fit and counts it in a Gap at its place.
+	MarkGap Full = iota
+	// Hangup ends the Sub: Next returns ErrSlowReader after what was queued.
+	Hangup
+)
+
+// SubOptions shape a Sub. A nil *SubOptions, and a zero field, mean the default
+// named.
+type SubOptions struct {
+	// Types are the OFPT_ message types wanted; nil means all. Up, Gap and Down
+	// always come.
+	Types []uint8
+	// Queue is the number of messages that may wait: 8192.
+	Queue int
+	// QueueBytes is how many bytes of messages may wait: 8 MiB.
+	QueueBytes int
+	// Full says what happens when the queue is full: MarkGap.
+	Full Full
+}
+
+const (
+	defaultQueue      = 8192
+	defaultQueueBytes = 8 << 20
+)
+
+// Sub is a bounded queue of events in the order of the wire: each event
+// arrives, or is counted in a Gap at its place. It ends when it is closed, or
+// with what it subscribes to. One goroutine should read it.
+type Sub struct {
+	hub      *hub
+	types    [4]uint64 // bit set of the types wanted
+	max      int
+	maxBytes int
+	full     Full
+
+	mu     sync.Mutex
+	queue  []Event
+	frames int // Received events in queue
+	bytes  int // of these
+	err    error
+	ready  chan struct{} // one token: the queue or err has changed
+}
+
+func newSub(h *hub, o *SubOptions) *Sub {
+	if o == nil {
+		o = new(SubOptions)
+	}
+	s := &Sub{hub: h, max: o.Queue, maxBytes: o.QueueBytes, full: o.Full, ready: make(chan struct{}, 1)}
+	setDefault(&s.max, defaultQueue)
+	setDefault(&s.maxBytes, defaultQueueBytes)
+	if o.Types == nil {
+		s.types = [4]uint64{^uint64(0), ^uint64(0), ^uint64(0), ^uint64(0)}
+	}
+	for _, t := range o.Types {
+		s.types[t/64] |= 1 << (t % 64)
+	}
+	return s
+}
+
+// Next returns the next event, waiting for one as long as ctx lasts. When the
+// Sub has ended it returns what was queued, then an error: ErrClosed, or
+// ErrSlowReader after a Hangup.
+func (s *Sub) Next(ctx context.Context) (Event, error) {
+	for {
+		if e, ok, err := s.pop(); ok || err != nil {
+			return e, err
+		}
+		select {
+		case <-s.ready:
+		case <-ctx.Done():
+			return Event{}, ctx.Err()
+		}
+	}
+}
+
+// All yields the events until ctx or the Sub ends, and then the reason.
+func (s *Sub) All(ctx context.Context) iter.Seq2[Event, error] {
+	return func(yield func(Event, error) bool) {
+		for {
+			e, err := s.Next(ctx)
+			if !yield(e, err) || err != nil {
+				return
+			}
+		}
+	}
+}
+
+// Close ends the subscription and frees its queue.
+func (s *Sub) Close() {
+	s.hub.remove(s)
+	s.end(ErrClosed)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.queue = nil
+}
+
+func (s *Sub) pop() (Event, bool, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if len(s.queue) == 0 {
+		return Event{}, false, s.err
+	}
+	e := s.queue[0]
+	s.queue[0] = Event{}
+	s.queue = s.queue[1:]
+	if e.Kind == Received {
+		s.frames--
+		s.bytes -= len(e.Frame.Raw)
+	}
+	return e, true, nil
+}
+
+func (s *Sub) wants(t uint8) bool { return s.types[t/64]&(1<<(t%64)) != 0 }
+
+// push queues an event. It reports whether a message was lost.
+func (s *Sub) push(e Event) (lost bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.err != nil {
+		return false
+	}
+	if e.Kind == Received {
+		lost = s.pushFrame(e)
+	} else {
+		s.pushMark(e)
+	}
+	s.signal()
+	return lost
+}
+
+func (s *Sub) pushFrame(e Event) (lost bool) {
+	if s.frames < s.max && s.bytes+len(e.Frame.Raw) <= s.maxBytes {
+		s.frames++
+		s.bytes += len(e.Frame.Raw)
+		s.queue = append(s.queue, e)
+		return false
+	}
+	if s.full == Hangup {
+		s.err = ErrSlowReader
+		return true
+	}
+	if n := len(s.queue); n > 0 && s.queue[n-1].Kind == Gap {
+		s.queue[n-1].Lost++
+	} else {
+		s.queue = append(s.queue, Event{Kind: Gap, Epoch: e.Epoch, Lost: 1})
+	}
+	return true
+}
+
+// marksMax is how many Up, Gap and Down events may wait before what is queued
+// of past epochs is folded into one Gap.
+const marksMax = 64
+
+// pushMark queues an Up or a Down. They do not count against the queue's
+// limits; a reader that has stopped for many epochs gets a Gap in their place.
+func (s *Sub) pushMark(e Event) {
+	if e.Kind == Up && len(s.queue)-s.frames >= marksMax {
+		lost := s.frames
+		for _, q := range s.queue {
+			lost += q.Lost
+		}
+		s.queue, s.frames, s.bytes = []Event{{Kind: Gap, Epoch: e.Epoch, Lost: lost}}, 0, 0
+	}
+	s.queue = append(s.queue, e)
+}
+
+func (s *Sub) end(err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.err == nil {
+		s.err = err
+	}
+	s.signal()
+}
+
+func (s *Sub) signal() {
+	select {
+	case s.ready <- struct{}{}:
+	default:
+	}
+}
+
+// hub hands events to subscribers. A Session has one for its lifetime, a Conn
+// that was dialed alone has its own.
+type hub struct {
+	mu     sync.Mutex
+	subs   []*Sub
+	up     Event // the current Up, Kind 0 between epochs
+	closed error
+}
+
+// subscribe adds a Sub. If an epoch is on, its Up comes first.
+func (h *hub) subscribe(o *SubOptions) *Sub {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	s := newSub(h, o)
+	if h.closed != nil {
+		s.end(h.closed)
+		return s
+	}
+	if h.up.Kind == Up {
+		s.push(h.up)
+	}
+	h.subs = append(h.subs, s)
+	return s
+}
+
+func (h *hub) remove(s *Sub) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if i := slices.Index(h.subs, s); i >= 0 {
+		h.subs = slices.Delete(h.subs, i, i+1)
+	}
+}
+
+// publish hands the event to all who want it. It reports how many lost it.
+func (h *hub) publish(e Event) (lost int) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	switch e.Kind {
+	case Up:
+		h.up = e
+	case Down:
+		h.up = Event{}
+	case Received, Gap:
+	}
+	for _, s := range h.subs {
+		if e.Kind == Received && !s.wants(e.Frame.Type) {
+			continue
+		}
+		if s.push(e) {
+			lost++
+		}
+	}
+	return lost
+}
+
+// close ends every Sub.
+func (h *hub) close(err error) {
+	h.mu.Lock()
+	subs := h.subs
+	h.subs, h.closed = nil, err
+	h.mu.Unlock()
+	for _, s := range subs {
+		s.end(err)
+	}
+}
+
+// isEvent reports whether a message of this type that answers nothing of ours is
+// delivered to subscribers: replies that nobody asked for are dropped.
+func isEvent(t ofp.Type) bool {
+	switch t { //nolint:exhaustive // everything else is an event
+	case ofp.TypeHello, ofp.TypeEchoReply, ofp.TypeFeaturesReply, ofp.TypeGetConfigReply, ofp.TypeBarrierReply,
+		ofp.TypeRoleReply, ofp.TypeGetAsyncReply, ofp.TypeBundleControl:
+		return false
+	}
+	return true
+}
