@@ -96,20 +96,20 @@ func client(ctx context.Context, nc net.Conn, addr string, o *Options, h *hub, e
 		c.hub, c.ownHub = new(hub), true
 	}
 	c.ctx, c.cancel = context.WithCancelCause(context.Background())
-	c.start(hs.frames, hs.early)
+	c.start(&hs)
 	return c, nil
 }
 
 // start launches the connection's goroutines: the reader, the writer, the
 // prober, and the one that waits for them and tells everybody of the end.
-func (c *Conn) start(frames *ofp.FrameReader, early []Frame) {
+func (c *Conn) start(hs *handshake) {
 	if hook := c.opts.Trace.Connected; hook != nil {
 		hook(c.addr, c.epoch)
 	}
 	c.opts.Logger.Debugf("ofctrl: %s: connected, epoch %d, datapath %016x", c.addr, c.epoch, c.features.DatapathID)
 	c.hub.publish(Event{Kind: Up, Epoch: c.epoch, Conn: c})
 	var work sync.WaitGroup
-	work.Go(func() { c.fail(c.read(frames, early)) })
+	work.Go(func() { c.fail(c.read(hs)) })
 	work.Go(func() { c.fail(c.out.run(c.ctx, c.nc)) })
 	work.Go(func() { c.fail(c.watch()) })
 	go func() {
@@ -174,10 +174,11 @@ func (c *Conn) SilentSince() time.Time {
 func (c *Conn) Subscribe(o *SubOptions) *Sub { return c.hub.subscribe(o) }
 
 // read hands on what arrives, in order, until the connection ends.
-func (c *Conn) read(frames *ofp.FrameReader, early []Frame) error {
-	for _, f := range early {
+func (c *Conn) read(hs *handshake) error {
+	for _, f := range hs.early {
 		c.dispatch(f)
 	}
+	frames, seq := hs.frames, hs.seq
 	frames.Begun = func() { _ = c.nc.SetReadDeadline(time.Now().Add(c.opts.FrameTimeout)) }
 	frames.Ended = func() { _ = c.nc.SetReadDeadline(time.Time{}) }
 	for {
@@ -188,7 +189,8 @@ func (c *Conn) read(frames *ofp.FrameReader, early []Frame) error {
 		c.probeMu.Lock()
 		c.probe.received(time.Now())
 		c.probeMu.Unlock()
-		f := Frame{Type: uint8(h.Type), XID: h.XID, Raw: msg}
+		seq++
+		f := Frame{Type: uint8(h.Type), XID: h.XID, Seq: seq, Raw: msg}
 		if hook := c.opts.Trace.Received; hook != nil {
 			hook(f)
 		}

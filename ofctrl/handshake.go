@@ -54,6 +54,7 @@ type handshake struct {
 	features ofp.Features
 	early    []Frame
 	earlyLen int
+	seq      uint64 // messages received
 }
 
 // run performs the handshake. It leaves no deadline on the connection.
@@ -97,7 +98,7 @@ func (h *handshake) hello(ctx context.Context) error {
 		return step(xidHello, err)
 	}
 	h.frames.Begun = func() { _ = h.nc.SetReadDeadline(time.Now().Add(rest)) }
-	head, msg, err := h.frames.Next()
+	head, msg, err := h.next()
 	h.frames.Begun = nil
 	if err != nil {
 		return step(xidHello, err)
@@ -128,7 +129,7 @@ func (h *handshake) hello(ctx context.Context) error {
 func (h *handshake) noCommonVersion(offered ofp.Versions) error {
 	_ = h.write(ofp.AppendError(nil, 0, ofp.ErrorTypeHelloFailed, 0, []byte("flowgate speaks only OpenFlow15")))
 	_ = h.nc.SetReadDeadline(time.Now().Add(versionRefusalTextTimeout))
-	if head, msg, err := h.frames.Next(); err == nil && head.Type == ofp.TypeError {
+	if head, msg, err := h.next(); err == nil && head.Type == ofp.TypeError {
 		return h.refusal(offered, msg)
 	}
 	return &VersionError{Offered: offered.String(), Bridge: bridgeOf(h.addr)}
@@ -162,7 +163,7 @@ func (h *handshake) setUp() error {
 	}
 	waitingFor := xidFeatures
 	for {
-		head, msg, err := h.frames.Next()
+		head, msg, err := h.next()
 		if err != nil {
 			return step(waitingFor, err)
 		}
@@ -196,8 +197,13 @@ func (h *handshake) keep(head ofp.Header, msg []byte) error {
 	if h.earlyLen > handshakeEarlyMax {
 		return fmt.Errorf("the switch sent %d bytes of messages instead", h.earlyLen)
 	}
-	h.early = append(h.early, Frame{Type: uint8(head.Type), XID: head.XID, Raw: msg})
+	h.early = append(h.early, Frame{Type: uint8(head.Type), XID: head.XID, Seq: h.seq, Raw: msg})
 	return nil
+}
+
+func (h *handshake) next() (ofp.Header, []byte, error) {
+	h.seq++
+	return h.frames.Next()
 }
 
 func (h *handshake) write(b []byte) error {

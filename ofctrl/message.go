@@ -37,7 +37,11 @@ func (m RawMessage) AppendBinary(b []byte) ([]byte, error) { return append(b, m.
 type Frame struct {
 	Type uint8
 	XID  uint32
-	Raw  []byte // the whole message with its header
+	// Seq is the message's place in what the switch sent on this connection,
+	// counted from 1. It orders what arrives on different ways: an event whose
+	// Seq is lower than that of a reply was sent before it.
+	Seq uint64
+	Raw []byte // the whole message with its header
 }
 
 // String names the message: "OFPT_PORT_STATUS xid=0x0 (88 bytes)".
