@@ -10,6 +10,7 @@ import (
 	"net"
 	"os"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/flowgate/flowgate/internal/ofp"
@@ -41,6 +42,8 @@ type Conn struct {
 	hub    *hub
 	ownHub bool
 	done   chan struct{} // closed when every goroutine has ended
+
+	bundles atomic.Uint32 // ids given out
 
 	probeMu sync.Mutex
 	probe   probe
@@ -170,6 +173,10 @@ func (c *Conn) SilentSince() time.Time {
 	return c.probe.silent(time.Now())
 }
 
+// NewBundleID returns a bundle id that was not used on this connection before.
+// Opening a bundle under the id of one that is open destroys that one.
+func (c *Conn) NewBundleID() uint32 { return c.bundles.Add(1) }
+
 // Subscribe returns a queue of what the switch sends from now on.
 func (c *Conn) Subscribe(o *SubOptions) *Sub { return c.hub.subscribe(o) }
 
@@ -195,10 +202,7 @@ func (c *Conn) read(hs *handshake) error {
 			hook(f)
 		}
 		if h.Type == ofp.TypeEchoRequest {
-			err = c.out.appendNow(func(b []byte) ([]byte, error) {
-				return ofp.Echo(b, ofp.TypeEchoReply, h.XID, msg[ofp.HeaderLen:]), nil
-			})
-			if err != nil {
+			if err := c.out.appendNow(ofp.Echo(nil, ofp.TypeEchoReply, h.XID, msg[ofp.HeaderLen:])); err != nil {
 				return err
 			}
 			continue
@@ -263,9 +267,7 @@ func (c *Conn) watch() error {
 			return fmt.Errorf("%w: no message for %v", ErrDeadPeer, idle.Round(time.Millisecond))
 		case probeAsk:
 			// The answer needs no matching: any message is a sign of life.
-			err := c.out.appendNow(func(b []byte) ([]byte, error) {
-				return ofp.Echo(b, ofp.TypeEchoRequest, c.calls.one(), nil), nil
-			})
+			err := c.out.appendNow(ofp.Echo(nil, ofp.TypeEchoRequest, c.calls.one(), nil))
 			if err != nil && !errors.Is(err, errEchoFlood) {
 				return err
 			}

@@ -24,14 +24,10 @@ import (
 func (c *Conn) Multipart(ctx context.Context, m Message) iter.Seq2[Frame, error] {
 	return func(yield func(Frame, error) bool) {
 		const op = "multipart request to"
-		encode, err := encoder(m)
-		var data []byte
-		if err == nil {
-			data, err = encode(nil)
-		}
+		raw, err := AppendMessage(nil, m)
 		var request ofp.Multipart
 		if err == nil {
-			request, err = ofp.ParseMultipart(data)
+			request, err = ofp.ParseMultipart(raw)
 		}
 		if err != nil {
 			yield(Frame{}, &OpError{Op: op, Addr: c.addr, Epoch: c.epoch, Err: err, unsent: true})
@@ -39,7 +35,7 @@ func (c *Conn) Multipart(ctx context.Context, m Message) iter.Seq2[Frame, error]
 		}
 		s := &segments{max: c.opts.MultipartBytes, ended: c.ctx.Done(), ready: make(chan struct{}, 1), room: make(chan struct{}, 1)}
 		cl := &call{want: ofp.TypeMultipartReply, reply: s.put}
-		if err := c.begin(ctx, op, cl, RawMessage(data).AppendBinary); err != nil {
+		if err := c.begin(ctx, op, cl, raw); err != nil {
 			yield(Frame{}, err)
 			return
 		}

@@ -45,10 +45,10 @@ func newOutbox(limit int) *outbox {
 	return &outbox{limit: limit, room: make(chan struct{}), wake: make(chan struct{}, 1)}
 }
 
-// append waits until there is room and lets encode append one message to the
-// buffer. It returns the message's offset. Lazy messages are left to be written
-// with what follows them.
-func (o *outbox) append(ctx context.Context, lazy bool, encode func(b []byte) ([]byte, error)) (uint64, error) {
+// append waits until there is room and appends one message. It returns the
+// message's offset. Lazy messages are left to be written with what follows
+// them.
+func (o *outbox) append(ctx context.Context, lazy bool, msg []byte) (uint64, error) {
 	o.mu.Lock()
 	for o.err == nil && len(o.buf) >= o.limit {
 		room := o.room
@@ -65,12 +65,12 @@ func (o *outbox) append(ctx context.Context, lazy bool, encode func(b []byte) ([
 	if o.err != nil {
 		return 0, o.err
 	}
-	return o.appendLocked(lazy, encode)
+	return o.appendLocked(lazy, msg), nil
 }
 
 // appendNow is append for the reader: it never waits, and fails when even the
 // reserve is used up.
-func (o *outbox) appendNow(encode func(b []byte) ([]byte, error)) error {
+func (o *outbox) appendNow(msg []byte) error {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if o.err != nil {
@@ -79,24 +79,18 @@ func (o *outbox) appendNow(encode func(b []byte) ([]byte, error)) error {
 	if len(o.buf) >= o.limit+outboxReserve {
 		return errEchoFlood
 	}
-	_, err := o.appendLocked(false, encode)
-	return err
+	o.appendLocked(false, msg)
+	return nil
 }
 
-func (o *outbox) appendLocked(lazy bool, encode func(b []byte) ([]byte, error)) (uint64, error) {
-	start := len(o.buf)
-	b, err := encode(o.buf)
-	if err != nil {
-		o.buf = b[:start]
-		return 0, err
-	}
-	o.buf = b
-	offset := o.queued
-	o.queued += uint64(len(b) - start)
-	if !lazy || len(b) >= outboxBatch {
+func (o *outbox) appendLocked(lazy bool, msg []byte) (offset uint64) {
+	offset = o.queued
+	o.buf = append(o.buf, msg...)
+	o.queued += uint64(len(msg))
+	if !lazy || len(o.buf) >= outboxBatch {
 		o.flush()
 	}
-	return offset, nil
+	return offset
 }
 
 // flush wakes the writer.

@@ -25,6 +25,8 @@ type Pipeline struct {
 	err   error      // why nothing more can be sent
 	open  []*segment // segments whose barrier is not known to be answered, oldest first
 
+	scratch []byte // where Send encodes
+
 	mu       sync.Mutex
 	segments []*segment // all, oldest first; those that are processed have no messages
 	failures Failures
@@ -34,10 +36,9 @@ type Pipeline struct {
 // segment is a run of messages with consecutive transaction ids that ends with
 // a barrier.
 type segment struct {
-	first   uint32 // id of the first message
-	index   int    // of the first message
-	n       int    // messages so far
-	msgs    []Message
+	first   uint32     // id of the first message
+	index   int        // of the first message
+	msgs    []Message  // nil once the switch has processed them
 	barrier chan error // takes the answer to its barrier
 }
 
@@ -54,23 +55,21 @@ func (c *Conn) Pipeline() *Pipeline { return &Pipeline{c: c} }
 // thousand messages are unanswered. Messages may be held back for a moment to
 // leave together; Flush or Sync sends them on.
 //
-// An error is the pipeline's end, except for a message that can not be encoded:
-// that one takes no index.
+// An error is the pipeline's end, except for a message that can not be encoded
+// (ErrEncode): that one takes no index.
 func (p *Pipeline) Send(ctx context.Context, m Message) error {
-	encode, err := encoder(m)
+	raw, err := AppendMessage(p.scratch[:0], m)
 	if err != nil {
-		return err
+		return &OpError{Op: "pipeline to", Addr: p.c.addr, Epoch: p.c.epoch, Err: err, unsent: true}
 	}
-	return p.send(ctx, m, func(b []byte, _ uint32) ([]byte, error) { return encode(b) })
+	p.scratch = raw
+	return p.SendRaw(ctx, raw, m)
 }
 
-// SendFunc is Send for a message that encode appends to b. Its transaction id
-// is xid, and msg is what a Failure shows for it.
-func (p *Pipeline) SendFunc(ctx context.Context, msg Message, encode func(b []byte, xid uint32) ([]byte, error)) error {
-	return p.send(ctx, msg, encode)
-}
-
-func (p *Pipeline) send(ctx context.Context, m Message, encode func(b []byte, xid uint32) ([]byte, error)) error {
+// SendRaw is Send for a message that is encoded already; shown is what a
+// Failure names as the message. The transaction id is written into raw, which
+// is free to be used again when SendRaw returns.
+func (p *Pipeline) SendRaw(ctx context.Context, raw []byte, shown Message) error {
 	if p.err != nil {
 		return p.err
 	}
@@ -80,25 +79,16 @@ func (p *Pipeline) send(ctx context.Context, m Message, encode func(b []byte, xi
 		}
 	}
 	s := p.cur
-	xid := s.first + uint32(s.n)
+	xid := s.first + uint32(len(s.msgs))
 	// The message must be known before the switch can refuse it.
 	p.mu.Lock()
-	s.msgs = append(s.msgs, m)
-	s.n++
+	s.msgs = append(s.msgs, shown)
 	p.mu.Unlock()
-	_, err := p.c.queue(ctx, func(b []byte) ([]byte, error) { return encode(b, xid) }, xid, true)
-	if err != nil {
-		p.mu.Lock()
-		s.n--
-		s.msgs = s.msgs[:s.n]
-		p.mu.Unlock()
-		if p.c.ctx.Err() == nil && ctx.Err() == nil {
-			return err // the message's own fault
-		}
+	if _, err := p.c.queue(ctx, raw, xid, true); err != nil {
 		return p.fail(&OpError{Op: "pipeline to", Addr: p.c.addr, Epoch: p.c.epoch, XID: xid, Err: err, unsent: true})
 	}
 	p.count++
-	if s.n == segmentLen {
+	if len(s.msgs) == segmentLen {
 		return p.end(ctx)
 	}
 	return nil
@@ -142,10 +132,7 @@ func (p *Pipeline) end(ctx context.Context) error {
 		}
 		s.barrier <- err
 	}}
-	err := p.c.begin(ctx, "pipeline to", cl, func(b []byte) ([]byte, error) {
-		return ofp.Empty(b, ofp.TypeBarrierRequest, cl.xid), nil
-	})
-	if err != nil {
+	if err := p.c.begin(ctx, "pipeline to", cl, ofp.Empty(nil, ofp.TypeBarrierRequest, 0)); err != nil {
 		return p.fail(err)
 	}
 	p.cur = nil

@@ -4,7 +4,6 @@ package ofctrl
 
 import (
 	"context"
-	"encoding"
 	"encoding/binary"
 	"fmt"
 
@@ -14,48 +13,24 @@ import (
 // Send queues a message and returns. An OFPT_ERROR that answers it goes to the
 // subscribers. It waits while the send buffer is full.
 func (c *Conn) Send(ctx context.Context, m Message) error {
-	return c.send(ctx, "send to", m, c.calls.one(), false)
-}
-
-// send queues one message under the given id.
-func (c *Conn) send(ctx context.Context, op string, m Message, xid uint32, lazy bool) error {
-	encode, err := encoder(m)
+	xid := c.calls.one()
+	raw, err := AppendMessage(nil, m)
 	if err == nil {
-		_, err = c.queue(ctx, encode, xid, lazy)
+		_, err = c.queue(ctx, raw, xid, false)
 	}
 	if err != nil {
-		return &OpError{Op: op, Addr: c.addr, Epoch: c.epoch, XID: xid, Err: err, unsent: true}
+		return &OpError{Op: "send to", Addr: c.addr, Epoch: c.epoch, XID: xid, Err: err, unsent: true}
 	}
 	return nil
 }
 
-// encoder returns how to append the message. What is not an appender is encoded
-// here and now: its encoder may be slow, and the send buffer is shared.
-func encoder(m Message) (func(b []byte) ([]byte, error), error) {
-	if _, ok := m.(encoding.BinaryAppender); ok {
-		return func(b []byte) ([]byte, error) { return AppendMessage(b, m) }, nil
+// queue puts the id into an encoded message and appends it to the outbox.
+func (c *Conn) queue(ctx context.Context, raw []byte, xid uint32, lazy bool) (offset uint64, err error) {
+	ofp.SetXID(raw, xid)
+	if hook := c.opts.Trace.Sent; hook != nil {
+		hook(Frame{Type: raw[1], XID: xid, Raw: append([]byte(nil), raw...)})
 	}
-	data, err := AppendMessage(nil, m)
-	if err != nil {
-		return nil, err
-	}
-	return RawMessage(data).AppendBinary, nil
-}
-
-// queue appends a message to the outbox and puts the id into its bytes.
-func (c *Conn) queue(ctx context.Context, encode func([]byte) ([]byte, error), xid uint32, lazy bool) (offset uint64, err error) {
-	return c.out.append(ctx, lazy, func(b []byte) ([]byte, error) {
-		start := len(b)
-		b, err := encode(b)
-		if err != nil {
-			return b, err
-		}
-		ofp.SetXID(b[start:], xid)
-		if hook := c.opts.Trace.Sent; hook != nil {
-			hook(Frame{Type: b[start+1], XID: xid, Raw: append([]byte(nil), b[start:]...)})
-		}
-		return b, nil
-	})
+	return c.out.append(ctx, lazy, raw)
 }
 
 // Do sends a request and waits for its reply. A refusal is a *SwitchError. A
@@ -69,19 +44,15 @@ func (c *Conn) Do(ctx context.Context, m Message) (Frame, error) {
 }
 
 func (c *Conn) do(ctx context.Context, op string, m Message) (Frame, error) {
-	encode, err := encoder(m)
-	var data []byte
-	if err == nil {
-		data, err = encode(nil)
-	}
+	raw, err := AppendMessage(nil, m)
 	var want ofp.Type
 	if err == nil {
-		want, err = replyType(data)
+		want, err = replyType(raw)
 	}
 	if err != nil {
 		return Frame{}, &OpError{Op: op, Addr: c.addr, Epoch: c.epoch, Err: err, unsent: true}
 	}
-	if isCommit(data) {
+	if isCommit(raw) {
 		defer c.suspendProbe()()
 	}
 	type result struct {
@@ -95,7 +66,7 @@ func (c *Conn) do(ctx context.Context, op string, m Message) (Frame, error) {
 		default: // a further segment
 		}
 	}}
-	if err := c.begin(ctx, op, cl, RawMessage(data).AppendBinary); err != nil {
+	if err := c.begin(ctx, op, cl, raw); err != nil {
 		return Frame{}, err
 	}
 	select {
@@ -108,10 +79,10 @@ func (c *Conn) do(ctx context.Context, op string, m Message) (Frame, error) {
 }
 
 // begin registers a call and queues its request.
-func (c *Conn) begin(ctx context.Context, op string, cl *call, encode func([]byte) ([]byte, error)) error {
+func (c *Conn) begin(ctx context.Context, op string, cl *call, raw []byte) error {
 	err := c.calls.add(cl)
 	if err == nil {
-		cl.offset, err = c.queue(ctx, encode, cl.xid, false)
+		cl.offset, err = c.queue(ctx, raw, cl.xid, false)
 		if err != nil {
 			c.calls.remove(cl)
 		}

@@ -73,24 +73,11 @@ func ParseBundleControl(msg []byte) (BundleControl, error) {
 const BundleAddOverhead = 16
 
 // BeginBundleAdd begins an OFPT_BUNDLE_ADD_MESSAGE (7.3.9.6): append the
-// message that it carries, then call FinishBundleAdd.
+// message that it carries, then call Finish.
 func BeginBundleAdd(b []byte, id uint32, flags uint16) []byte {
 	b = AppendHeader(b, TypeBundleAdd, 0)
 	b = binary.BigEndian.AppendUint32(b, id)
 	return append(b, 0, 0, byte(flags>>8), byte(flags))
-}
-
-// FinishBundleAdd sets the length and both transaction ids of the
-// OFPT_BUNDLE_ADD_MESSAGE at b[start:]. The one inside must equal the outer
-// one, else the switch answers OFPBFC_MSG_BAD_XID.
-func FinishBundleAdd(b []byte, start int, xid uint32) ([]byte, error) {
-	b, err := Finish(b, start)
-	if err != nil {
-		return b, err
-	}
-	SetXID(b[start:], xid)
-	SetXID(b[start+BundleAddOverhead:], xid)
-	return b, nil
 }
 
 // BundleAdd is OFPT_BUNDLE_ADD_MESSAGE.

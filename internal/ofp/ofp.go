@@ -84,8 +84,15 @@ func mustFinish(b []byte, start int) []byte {
 	return b
 }
 
-// SetXID overwrites the transaction id of the message at the start of msg.
-func SetXID(msg []byte, xid uint32) { binary.BigEndian.PutUint32(msg[4:], xid) }
+// SetXID overwrites the transaction id of msg. That of a message inside an
+// OFPT_BUNDLE_ADD_MESSAGE must equal the outer one, else the switch answers
+// OFPBFC_MSG_BAD_XID, so it is set too.
+func SetXID(msg []byte, xid uint32) {
+	binary.BigEndian.PutUint32(msg[4:], xid)
+	if Type(msg[1]) == TypeBundleAdd && len(msg) >= BundleAddOverhead+HeaderLen {
+		binary.BigEndian.PutUint32(msg[BundleAddOverhead+4:], xid)
+	}
+}
 
 // Empty appends a message that is a header only: a barrier, a features request.
 func Empty(b []byte, t Type, xid uint32) []byte { return AppendHeader(b, t, xid) }

@@ -18,10 +18,14 @@ var ErrNotInstalled = errors.New("open vswitch is not installed")
 // ErrUnsupported says that sandboxes do not work on this operating system.
 var ErrUnsupported = errors.New("a private open vswitch needs Linux")
 
+// RootEnv names the environment variable that gives Options.Root a default, so
+// that whole test suites can be run on another version of Open vSwitch.
+const RootEnv = "FLOWGATE_OVS_ROOT"
+
 // Available tells whether Start can work here: nil, or an error that wraps
 // ErrNotInstalled (naming the missing programs) or ErrUnsupported.
 func Available() error {
-	_, err := findInstallation("")
+	_, err := findInstallation(os.Getenv(RootEnv))
 	return err
 }
 
@@ -59,7 +63,7 @@ func findInstallation(root string) (*installation, error) {
 		}
 		inst.programs[name] = path
 	}
-	if inst.schema = findSchema(root); inst.schema == "" {
+	if inst.schema = findSchema(root, inst.programs[ovsdbServer]); inst.schema == "" {
 		missing = append(missing, "vswitch.ovsschema")
 	}
 	if missing != nil {
@@ -88,9 +92,13 @@ func findProgram(root, name string) string {
 			return path
 		}
 	}
-	// An ordinary user's PATH often lacks sbin. In some Debian packages
-	// ovs-vswitchd lies in a folder of its own.
-	for _, dir := range []string{"usr/lib/openvswitch-common", "usr/sbin", "usr/bin", "usr/local/sbin", "usr/local/bin", "sbin", "bin"} {
+	// An ordinary user's PATH often lacks sbin. In Debian's packages
+	// ovs-vswitchd lies in a folder of its own, until it is installed.
+	dirs := []string{
+		"usr/sbin", "usr/bin", "usr/local/sbin", "usr/local/bin", "sbin", "bin",
+		"usr/lib/openvswitch-switch", "usr/lib/openvswitch-common",
+	}
+	for _, dir := range dirs {
 		path := filepath.Join(rootDir(root), dir, name)
 		if _, err := exec.LookPath(path); err == nil {
 			return path
@@ -99,10 +107,13 @@ func findProgram(root, name string) string {
 	return ""
 }
 
-func findSchema(root string) string {
-	dirs := []string{"usr/share/openvswitch", "usr/local/share/openvswitch", "share/openvswitch"}
-	for _, dir := range dirs {
-		path := filepath.Join(rootDir(root), dir, "vswitch.ovsschema")
+func findSchema(root, ovsdbServer string) string {
+	prefix := filepath.Dir(filepath.Dir(ovsdbServer)) // as /usr of /usr/sbin/ovsdb-server
+	for _, dir := range []string{
+		filepath.Join(prefix, "share/openvswitch"),
+		filepath.Join(rootDir(root), "usr/share/openvswitch"),
+	} {
+		path := filepath.Join(dir, "vswitch.ovsschema")
 		if _, err := os.Stat(path); err == nil {
 			return path
 		}

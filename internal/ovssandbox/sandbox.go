@@ -3,6 +3,7 @@
 package ovssandbox
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -33,7 +34,8 @@ type Options struct {
 	// Root is the directory of an unpacked Open vSwitch to run instead of the
 	// installed one: an installation prefix, or a tree of Debian packages with
 	// their libraries. Its programs are run with the dynamic loader found in
-	// it, if any.
+	// it, if any. Default: the environment variable FLOWGATE_OVS_ROOT, else
+	// what is installed.
 	Root string
 	// Logger is told what happens to the daemons, at debug level. Default:
 	// silent.
@@ -68,7 +70,7 @@ func Start(ctx context.Context, o *Options) (*Sandbox, error) {
 	if o == nil {
 		o = &Options{}
 	}
-	inst, err := findInstallation(o.Root)
+	inst, err := findInstallation(cmp.Or(o.Root, os.Getenv(RootEnv)))
 	if err != nil {
 		return nil, err
 	}
