@@ -131,19 +131,61 @@ type Aggregate struct {
 	Flows          uint32
 }
 
-// ParseAggregate reads an OFPMP_AGGREGATE reply as Open vSwitch sends it on
-// OpenFlow 1.5: three fixed counters (lib/ofp-monitor.c, ofp11 layout).
+// Statistics of OpenFlow 1.5 are a list of OXS fields (7.2.4.4): a class, a
+// field number and a length before each value.
+const (
+	oxsClassBasic  = 0x8002
+	oxsFlowCount   = 3
+	oxsPacketCount = 4
+	oxsByteCount   = 5
+	oxsHeaderLen   = 4
+)
+
+// ParseAggregate reads an OFPMP_AGGREGATE_STATS reply (7.3.5.4). A counter that
+// the switch left out is 0. See lib/ofp-flow.c:ofputil_decode_aggregate_stats_reply.
 func ParseAggregate(msg []byte) (Aggregate, error) {
 	m, err := ParseMultipart(msg)
 	if err != nil {
 		return Aggregate{}, err
 	}
-	if m.Type != MultipartAggregate || len(m.Body) < 24 {
+	if m.Type != MultipartAggregate || len(m.Body) < oxsHeaderLen {
 		return Aggregate{}, malformed("aggregate reply %v of %d bytes", m.Type, len(m.Body))
 	}
-	return Aggregate{
-		Packets: binary.BigEndian.Uint64(m.Body),
-		Bytes:   binary.BigEndian.Uint64(m.Body[8:]),
-		Flows:   binary.BigEndian.Uint32(m.Body[16:]),
-	}, nil
+	n := int(binary.BigEndian.Uint16(m.Body[2:]))
+	if n < oxsHeaderLen || n > len(m.Body) {
+		return Aggregate{}, malformed("statistics of length %d in %d bytes", n, len(m.Body))
+	}
+	var a Aggregate
+	for rest := m.Body[oxsHeaderLen:n]; len(rest) > 0; {
+		if len(rest) < oxsHeaderLen || len(rest) < oxsHeaderLen+int(rest[3]) {
+			return Aggregate{}, malformed("statistic cut off after %d bytes", len(rest))
+		}
+		class, field, value := binary.BigEndian.Uint16(rest), rest[2]>>1, rest[oxsHeaderLen:oxsHeaderLen+int(rest[3])]
+		rest = rest[oxsHeaderLen+len(value):]
+		switch {
+		case class != oxsClassBasic:
+		case field == oxsFlowCount && len(value) == 4:
+			a.Flows = binary.BigEndian.Uint32(value)
+		case field == oxsPacketCount && len(value) == 8:
+			a.Packets = binary.BigEndian.Uint64(value)
+		case field == oxsByteCount && len(value) == 8:
+			a.Bytes = binary.BigEndian.Uint64(value)
+		}
+	}
+	return a, nil
+}
+
+// AppendAggregate appends an OFPMP_AGGREGATE_STATS reply with the three
+// counters in the order in which Open vSwitch sends them.
+func AppendAggregate(b []byte, xid uint32, a Aggregate) []byte {
+	start := len(b)
+	b = AppendMultipart(b, TypeMultipartReply, xid, MultipartAggregate, 0)
+	b = append(b, 0, 0, 0, oxsHeaderLen+12+12+8)
+	b = append(b, oxsClassBasic>>8, oxsClassBasic&0xff, oxsPacketCount<<1, 8)
+	b = binary.BigEndian.AppendUint64(b, a.Packets)
+	b = append(b, oxsClassBasic>>8, oxsClassBasic&0xff, oxsByteCount<<1, 8)
+	b = binary.BigEndian.AppendUint64(b, a.Bytes)
+	b = append(b, oxsClassBasic>>8, oxsClassBasic&0xff, oxsFlowCount<<1, 4)
+	b = binary.BigEndian.AppendUint32(b, a.Flows)
+	return mustFinish(append(b, 0, 0, 0, 0), start)
 }
