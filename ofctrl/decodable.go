@@ -59,11 +59,11 @@ func decodableMultipart(msg []byte) error {
 		return nil
 	case ofp.MultipartFlow:
 		for rest := m.Body; len(rest) > 0; {
-			entry, err := cut16(rest, 0, 56)
+			entry, err := cut16(rest, 0, 32)
 			if err != nil {
 				return err
 			}
-			if err := walkFlow(entry, 48); err != nil {
+			if err := walkFlowDesc(entry); err != nil {
 				return err
 			}
 			rest = rest[len(entry):]
@@ -170,8 +170,35 @@ func walkFlow(msg []byte, at int) error {
 	if err != nil {
 		return err
 	}
+	return walkInstructions(msg[end:])
+}
+
+// walkFlowDesc walks an ofp_flow_desc: match, statistics, instructions.
+func walkFlowDesc(entry []byte) error {
+	end, err := afterMatch(entry, 24)
+	if err != nil {
+		return err
+	}
+	stats, err := cut16(entry[end:], 2, 4)
+	if err != nil {
+		return err
+	}
+	for fields := stats[4:]; len(fields) > 0; {
+		if len(fields) < 4 || int(fields[3]) == 0 || 4+int(fields[3]) > len(fields) {
+			return fmt.Errorf("%w: %d bytes left in statistics", ofp.ErrMalformed, len(fields))
+		}
+		fields = fields[4+int(fields[3]):]
+	}
+	end += (len(stats) + 7) &^ 7
+	if end > len(entry) {
+		return fmt.Errorf("%w: statistics without their padding", ofp.ErrMalformed)
+	}
+	return walkInstructions(entry[end:])
+}
+
+func walkInstructions(b []byte) error {
 	const writeActions, applyActions, clearActions = 3, 4, 5
-	for rest := msg[end:]; len(rest) > 0; {
+	for rest := b; len(rest) > 0; {
 		in, err := cut16(rest, 2, 8)
 		if err != nil {
 			return err

@@ -125,45 +125,33 @@ func AppendFlowRequest(b []byte, xid uint32, mt MultipartType, r FlowRequest) ([
 	return Finish(append(b, match...), start)
 }
 
-// Aggregate is the reply to an aggregate statistics request.
+// Aggregate is the reply to an aggregate statistics request (7.3.5.4).
 type Aggregate struct {
 	Packets, Bytes uint64
 	Flows          uint32
 }
 
-// Statistics of OpenFlow 1.5 are a list of OXS fields (7.2.4.4): a class, a
-// field number and a length before each value.
+// Fields of the OXS class of statistics (7.2.4.2).
 const (
-	oxsClassBasic  = 0x8002
-	oxsFlowCount   = 3
-	oxsPacketCount = 4
-	oxsByteCount   = 5
-	oxsHeaderLen   = 4
+	oxsClass              = 0x8002
+	oxsFlowCount    uint8 = 3
+	oxsPacketCount  uint8 = 4
+	oxsByteCount    uint8 = 5
+	oxsHeaderLength       = 4
 )
 
-// ParseAggregate reads an OFPMP_AGGREGATE_STATS reply (7.3.5.4). A counter that
-// the switch left out is 0. See lib/ofp-flow.c:ofputil_decode_aggregate_stats_reply.
+// ParseAggregate reads an OFPMP_AGGREGATE_STATS reply.
 func ParseAggregate(msg []byte) (Aggregate, error) {
 	m, err := ParseMultipart(msg)
 	if err != nil {
 		return Aggregate{}, err
 	}
-	if m.Type != MultipartAggregate || len(m.Body) < oxsHeaderLen {
-		return Aggregate{}, malformed("aggregate reply %v of %d bytes", m.Type, len(m.Body))
-	}
-	n := int(binary.BigEndian.Uint16(m.Body[2:]))
-	if n < oxsHeaderLen || n > len(m.Body) {
-		return Aggregate{}, malformed("statistics of length %d in %d bytes", n, len(m.Body))
+	if m.Type != MultipartAggregate {
+		return Aggregate{}, malformed("%v where aggregate statistics were expected", m.Type)
 	}
 	var a Aggregate
-	for rest := m.Body[oxsHeaderLen:n]; len(rest) > 0; {
-		if len(rest) < oxsHeaderLen || len(rest) < oxsHeaderLen+int(rest[3]) {
-			return Aggregate{}, malformed("statistic cut off after %d bytes", len(rest))
-		}
-		class, field, value := binary.BigEndian.Uint16(rest), rest[2]>>1, rest[oxsHeaderLen:oxsHeaderLen+int(rest[3])]
-		rest = rest[oxsHeaderLen+len(value):]
+	_, err = walkStats(m.Body, func(field uint8, value []byte) {
 		switch {
-		case class != oxsClassBasic:
 		case field == oxsFlowCount && len(value) == 4:
 			a.Flows = binary.BigEndian.Uint32(value)
 		case field == oxsPacketCount && len(value) == 8:
@@ -171,21 +159,45 @@ func ParseAggregate(msg []byte) (Aggregate, error) {
 		case field == oxsByteCount && len(value) == 8:
 			a.Bytes = binary.BigEndian.Uint64(value)
 		}
-	}
-	return a, nil
+	})
+	return a, err
 }
 
-// AppendAggregate appends an OFPMP_AGGREGATE_STATS reply with the three
-// counters in the order in which Open vSwitch sends them.
+// AppendAggregate appends the reply to an aggregate statistics request.
 func AppendAggregate(b []byte, xid uint32, a Aggregate) []byte {
 	start := len(b)
 	b = AppendMultipart(b, TypeMultipartReply, xid, MultipartAggregate, 0)
-	b = append(b, 0, 0, 0, oxsHeaderLen+12+12+8)
-	b = append(b, oxsClassBasic>>8, oxsClassBasic&0xff, oxsPacketCount<<1, 8)
+	const length = 4 + (4 + 8) + (4 + 8) + (4 + 4)
+	b = append(b, 0, 0, 0, length)
+	b = append(b, oxsClass>>8, oxsClass&0xff, oxsPacketCount<<1, 8)
 	b = binary.BigEndian.AppendUint64(b, a.Packets)
-	b = append(b, oxsClassBasic>>8, oxsClassBasic&0xff, oxsByteCount<<1, 8)
+	b = append(b, oxsClass>>8, oxsClass&0xff, oxsByteCount<<1, 8)
 	b = binary.BigEndian.AppendUint64(b, a.Bytes)
-	b = append(b, oxsClassBasic>>8, oxsClassBasic&0xff, oxsFlowCount<<1, 4)
+	b = append(b, oxsClass>>8, oxsClass&0xff, oxsFlowCount<<1, 4)
 	b = binary.BigEndian.AppendUint32(b, a.Flows)
-	return mustFinish(append(b, 0, 0, 0, 0), start)
+	return mustFinish(append(b, make([]byte, (8-length%8)%8)...), start)
+}
+
+// walkStats walks the ofp_stats (7.2.4.1) at the start of b, calls visit for
+// each field of the OpenFlow basic class, and returns the length with padding.
+func walkStats(b []byte, visit func(field uint8, value []byte)) (int, error) {
+	if len(b) < 4 {
+		return 0, malformed("%d bytes are too few for statistics", len(b))
+	}
+	n := int(binary.BigEndian.Uint16(b[2:]))
+	padded := (n + 7) &^ 7
+	if n < 4 || padded > len(b) {
+		return 0, malformed("statistics of length %d in %d bytes", n, len(b))
+	}
+	for fields := b[4:n]; len(fields) > 0; {
+		if len(fields) < oxsHeaderLength || len(fields) < oxsHeaderLength+int(fields[3]) {
+			return 0, malformed("%d bytes left in statistics", len(fields))
+		}
+		end := oxsHeaderLength + int(fields[3])
+		if binary.BigEndian.Uint16(fields) == oxsClass {
+			visit(fields[2]>>1, fields[oxsHeaderLength:end])
+		}
+		fields = fields[end:]
+	}
+	return padded, nil
 }
