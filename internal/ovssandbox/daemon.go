@@ -103,7 +103,7 @@ func (d *Daemon) spawn() (*process, error) {
 	if err != nil {
 		return nil, err
 	}
-	defer log.Close()
+	defer func() { _ = log.Close() }() // the child has its own
 	argv := d.sb.inst.command(d.name, d.args...)
 	cmd := exec.Command(argv[0], argv[1:]...)
 	cmd.Env = d.sb.Env()

@@ -4,6 +4,7 @@ package ovssandbox_test
 
 import (
 	"context"
+	"os"
 	"testing"
 	"time"
 
@@ -93,9 +94,11 @@ func TestStartOfABrokenDaemonSaysWhy(t *testing.T) {
 	t.Parallel()
 	s := ovssandbox.New(t, nil)
 	require.NoError(t, s.OVSDB().Kill(t.Context()))
-	overwrite(t, s.Rundir()+"/conf.db", "not a database")
+	pidfile := s.Rundir() + "/ovsdb-server.pid"
+	require.NoError(t, os.Remove(pidfile))
+	require.NoError(t, os.Mkdir(pidfile, 0o700))
 	err := s.OVSDB().Start(deadline(t))
 	require.ErrorContains(t, err, "start ovsdb-server: the program has ended: exit status 1")
-	require.ErrorContains(t, err, "conf.db") // from the log
+	require.ErrorContains(t, err, "pidfile check failed") // from the log
 	require.Zero(t, s.OVSDB().PID())
 }

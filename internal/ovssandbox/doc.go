@@ -17,7 +17,7 @@
 //
 // The daemons run in the foreground, and the kernel kills them when the
 // process that started them dies in whatever way (Linux's parent death
-// signal). That signal follows the *thread* that started the child, so every
+// signal). That signal follows the thread that started the child, so every
 // child is started on one locked thread that the sandbox owns. A directory
 // whose owner was killed is removed by the next Start.
 //

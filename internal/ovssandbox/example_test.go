@@ -4,6 +4,7 @@ package ovssandbox_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -22,12 +23,12 @@ func Example() {
 	// open: p2 has sent 1 packets
 }
 
-func hold(ctx context.Context) error {
+func hold(ctx context.Context) (err error) {
 	sb, err := ovssandbox.Start(ctx, &ovssandbox.Options{Held: true})
 	if err != nil {
 		return err
 	}
-	defer sb.Close()
+	defer func() { err = errors.Join(err, sb.Close()) }()
 	for _, port := range []string{"p1", "p2"} {
 		if _, err := sb.AddPort(ctx, "br0", port, nil); err != nil {
 			return err

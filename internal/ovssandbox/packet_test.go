@@ -5,7 +5,6 @@ package ovssandbox_test
 import (
 	"encoding/json"
 	"fmt"
-	"os"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -145,11 +144,6 @@ func requireForwarded(t *testing.T, s *ovssandbox.Sandbox, want uint64) {
 	matched, err := s.FlowPackets(t.Context(), "br0", "cookie=7/-1")
 	require.NoError(t, err)
 	require.Equal(t, want, matched)
-}
-
-func overwrite(t *testing.T, path, content string) {
-	t.Helper()
-	require.NoError(t, os.WriteFile(path, []byte(content), 0o600))
 }
 
 func must[T any](v T, err error) T {

@@ -3,6 +3,7 @@
 package ovssandbox
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -41,8 +42,7 @@ func newRundir() (*rundir, error) {
 	}
 	lock, err := ownRundir(path)
 	if err != nil {
-		os.RemoveAll(path)
-		return nil, fmt.Errorf("ovssandbox: lock run directory: %w", err)
+		return nil, fmt.Errorf("ovssandbox: lock run directory: %w", errors.Join(err, os.RemoveAll(path)))
 	}
 	return &rundir{path: path, lock: lock}, nil
 }
@@ -55,20 +55,16 @@ func ownRundir(path string) (*os.File, error) {
 		return nil, err
 	}
 	if err := lockFile(f); err != nil {
-		f.Close()
-		return nil, err
+		return nil, errors.Join(err, f.Close())
 	}
 	if err := os.Rename(f.Name(), filepath.Join(path, ownerLock)); err != nil {
-		f.Close()
-		return nil, err
+		return nil, errors.Join(err, f.Close())
 	}
 	return f, nil
 }
 
 func (r *rundir) remove() error {
-	err := os.RemoveAll(r.path)
-	r.lock.Close()
-	return err
+	return errors.Join(os.RemoveAll(r.path), r.lock.Close())
 }
 
 // removeOrphans removes run directories whose owner is gone. What it may not
@@ -81,8 +77,8 @@ func removeOrphans(parent string) {
 			continue
 		}
 		if lockFile(f) == nil {
-			os.RemoveAll(filepath.Dir(name))
+			_ = os.RemoveAll(filepath.Dir(name)) // the next start tries again
 		}
-		f.Close()
+		_ = f.Close()
 	}
 }

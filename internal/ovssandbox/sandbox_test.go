@@ -148,7 +148,7 @@ func deadline(t *testing.T) context.Context {
 // shortTempDir is t.TempDir with a path that leaves room for Unix sockets.
 func shortTempDir(t *testing.T) string {
 	t.Helper()
-	dir, err := os.MkdirTemp("", "")
+	dir, err := os.MkdirTemp("/tmp", "") //nolint:usetesting // t.TempDir has the test's name in its path
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, os.RemoveAll(dir)) })
 	return dir
