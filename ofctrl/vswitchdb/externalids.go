@@ -64,12 +64,11 @@ func isRow(uuid string) ovsdb.Condition {
 }
 
 // mapMutations sets and removes keys of a map column. Inserting a key that is
-// there does nothing (RFC 7047, section 5.1), so each is deleted first.
+// there does nothing (RFC 7047, section 5.1), so each is deleted first. There is
+// always a mutation, as an operation needs one.
 func mapMutations(column string, set map[string]string, remove []string) []ovsdb.Mutation {
-	var mutations []ovsdb.Mutation
-	if gone := slices.AppendSeq(slices.Clone(remove), maps.Keys(set)); len(gone) > 0 {
-		mutations = append(mutations, *ovsdb.NewMutation(column, ovsdb.MutateOperationDelete, textSet(gone)))
-	}
+	gone := slices.AppendSeq(slices.Clone(remove), maps.Keys(set))
+	mutations := []ovsdb.Mutation{*ovsdb.NewMutation(column, ovsdb.MutateOperationDelete, textSet(gone))}
 	if len(set) > 0 {
 		mutations = append(mutations, *ovsdb.NewMutation(column, ovsdb.MutateOperationInsert, textMap(set)))
 	}

@@ -98,11 +98,17 @@ func (db *DB) allocate(ctx context.Context, where []ovsdb.Condition) (int, bool,
 	}
 	for {
 		number, ok, err := db.tryAllocate(ctx, where)
-		if refused, lost := errors.AsType[*TransactionError](err); lost && refused.Code == "timed out" {
-			continue // somebody was faster
+		if !isTimedOut(err) {
+			return number, ok, err
 		}
-		return number, ok, err
+		// Somebody was faster.
 	}
+}
+
+// isTimedOut reports whether a transaction was refused by one of its waits.
+func isTimedOut(err error) bool {
+	refused, ok := errors.AsType[*TransactionError](err)
+	return ok && refused.Code == "timed out"
 }
 
 func (db *DB) tryAllocate(ctx context.Context, where []ovsdb.Condition) (int, bool, error) {
@@ -110,9 +116,8 @@ func (db *DB) tryAllocate(ctx context.Context, where []ovsdb.Condition) (int, bo
 	if err != nil {
 		return 0, false, err
 	}
-	isRoot := []ovsdb.Condition{isRow(root)}
 	rows, err := db.read(ctx, ovsdb.Operation{
-		Op: ovsdb.OperationSelect, Table: tableRoot, Where: isRoot, Columns: []string{"external_ids"},
+		Op: ovsdb.OperationSelect, Table: tableRoot, Where: []ovsdb.Condition{isRow(root)}, Columns: []string{"external_ids"},
 	})
 	if err != nil {
 		return 0, false, err
@@ -128,6 +133,15 @@ func (db *DB) tryAllocate(ctx context.Context, where []ovsdb.Condition) (int, bo
 	if err != nil {
 		return 0, false, err
 	}
+	ok, err := db.claim(ctx, root, ids, number, where)
+	return number, ok, err
+}
+
+// claim writes a number as the last one handed out and, with conditions, to the
+// row that fulfils them. It is refused as "timed out" if the Open_vSwitch row's
+// external_ids are not ids any more, or if the number is in use.
+func (db *DB) claim(ctx context.Context, root string, ids map[string]string, number int, where []ovsdb.Condition) (bool, error) {
+	isRoot := []ovsdb.Condition{isRow(root)}
 	ops := []any{
 		newWait(tableRoot, isRoot, "external_ids", ovsdb.Row{"external_ids": textMap(ids)}),
 		newWait(tableInterface, numbered("ofport", number), "name"),
@@ -139,17 +153,17 @@ func (db *DB) tryAllocate(ctx context.Context, where []ovsdb.Condition) (int, bo
 	}
 	if where == nil {
 		_, err := db.write(ctx, ops...)
-		return number, err == nil, err
+		return err == nil, err
 	}
-	free := ovsdb.NewCondition("ofport_request", ovsdb.ConditionEqual, ovsdb.OvsSet{})
+	unset := ovsdb.NewCondition("ofport_request", ovsdb.ConditionEqual, ovsdb.OvsSet{})
 	results, err := db.write(ctx, append(ops, ovsdb.Operation{
-		Op: ovsdb.OperationUpdate, Table: tableInterface, Where: append([]ovsdb.Condition{free}, where...),
+		Op: ovsdb.OperationUpdate, Table: tableInterface, Where: append([]ovsdb.Condition{unset}, where...),
 		Row: ovsdb.Row{"ofport_request": number},
 	})...)
 	if err != nil {
-		return 0, false, err
+		return false, err
 	}
-	return number, results[len(results)-1].Count > 0, nil
+	return results[len(results)-1].Count > 0, nil
 }
 
 // pickOFPort returns the next free number after the last one handed out.
