@@ -104,6 +104,11 @@ var AllFlows = FlowRequest{Table: TableAll, OutPort: PortAny, OutGroup: GroupAny
 // TableAll stands for every table.
 const TableAll uint8 = 0xff
 
+// TableInternal is Open vSwitch's own table. Its flows appear in dumps and
+// counts by an exact cookie, which go by an index of all flows
+// (ofproto/ofproto.c:collect_rules_loose), and in no others.
+const TableInternal uint8 = 254
+
 // emptyMatch is an OXM match without fields, padded.
 var emptyMatch = []byte{0, 1, 0, 4, 0, 0, 0, 0}
 

@@ -1,0 +1,127 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package bundle
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/flowgate/flowgate/internal/ofp"
+	"github.com/flowgate/flowgate/ofctrl"
+)
+
+// Scope says which of the switch's flows and groups are the caller's, and so
+// which of them Replace may change and delete. The zero Scope is refused with
+// ErrScope.
+type Scope struct {
+	// Cookie and CookieMask select flows by their cookie: those whose cookie
+	// equals Cookie in the bits of CookieMask.
+	Cookie, CookieMask uint64
+	// Tables selects flows by table; nil means all tables.
+	Tables []uint8
+	// Groups says that all groups of the bridge are in the scope. Groups have
+	// no cookie.
+	Groups bool
+	// Keep, if set, is asked of each flow in the scope that is not desired;
+	// those that it returns true for stay: learned ones, for instance.
+	Keep func(Flow) bool
+	// All says that the whole bridge is meant, groups included. Without it a
+	// Scope with no CookieMask and no Tables is refused.
+	All bool
+}
+
+// Flow is a flow as the switch has it. Match is its list of OXM fields and
+// Instructions its instructions, both as on the wire; they must not be kept.
+type Flow struct {
+	Table        uint8
+	Priority     uint16
+	IdleTimeout  uint16 // seconds
+	HardTimeout  uint16 // seconds
+	Flags        uint16
+	Importance   uint16
+	Cookie       uint64
+	Match        []byte
+	Instructions []byte
+}
+
+var (
+	// ErrScope refuses a Scope that would mean the whole bridge without saying so.
+	ErrScope = errors.New("bundle: the scope selects every flow of the bridge; set All if that is meant")
+	// ErrOutOfScope refuses a desired flow that is outside the scope: it could
+	// be installed, but would never be found again to be replaced.
+	ErrOutOfScope = errors.New("bundle: outside the scope")
+)
+
+func (s Scope) check() error {
+	if !s.All && s.CookieMask == 0 && len(s.Tables) == 0 {
+		return ErrScope
+	}
+	if s.Cookie&^s.CookieMask != 0 {
+		return fmt.Errorf("bundle: scope: cookie %#x has bits outside its mask %#x", s.Cookie, s.CookieMask)
+	}
+	return nil
+}
+
+// contains checks that a desired flow is in the scope.
+func (s Scope) contains(it item) error {
+	if it.slot.isGroup() {
+		return nil
+	}
+	fm, err := ofp.ParseFlowMod(it.raw)
+	switch {
+	case err != nil:
+		return err
+	case (fm.Cookie^s.Cookie)&s.CookieMask != 0:
+		return fmt.Errorf("%w: cookie %#x, want %#x/%#x", ErrOutOfScope, fm.Cookie, s.Cookie, s.CookieMask)
+	case len(s.Tables) > 0 && !slices.Contains(s.Tables, fm.Table):
+		return fmt.Errorf("%w: table %d", ErrOutOfScope, fm.Table)
+	}
+	return nil
+}
+
+func (s Scope) groups() bool { return s.Groups || s.All }
+
+func (s Scope) tables() []uint8 {
+	if len(s.Tables) == 0 {
+		return []uint8{ofp.TableAll}
+	}
+	return s.Tables
+}
+
+// Count asks the switch for the number of flows in the scope. It costs the
+// switch a walk of its tables, not a dump.
+func (s Scope) Count(ctx context.Context, conn *ofctrl.Conn) (int, error) {
+	n := 0
+	for _, table := range s.tables() {
+		k, err := s.count(ctx, conn, table)
+		if err != nil {
+			return 0, err
+		}
+		n += k
+	}
+	if len(s.Tables) == 0 && s.CookieMask == ^uint64(0) {
+		k, err := s.count(ctx, conn, ofp.TableInternal)
+		return n - k, err
+	}
+	return n, nil
+}
+
+func (s Scope) count(ctx context.Context, conn *ofctrl.Conn, table uint8) (int, error) {
+	request := ofp.AllFlows
+	request.Table, request.Cookie, request.CookieMask = table, s.Cookie, s.CookieMask
+	raw, err := ofp.AppendFlowRequest(nil, 0, ofp.MultipartAggregate, request)
+	if err != nil {
+		return 0, err
+	}
+	reply, err := conn.Do(ctx, ofctrl.RawMessage(raw))
+	if err != nil {
+		return 0, fmt.Errorf("bundle: count flows: %w", err)
+	}
+	sum, err := ofp.ParseAggregate(reply.Raw)
+	if err != nil {
+		return 0, fmt.Errorf("bundle: count flows: %w", err)
+	}
+	return int(sum.Flows), nil
+}
