@@ -1,0 +1,60 @@
+# SPDX-License-Identifier: Apache-2.0
+
+GOLANGCI_LINT_VERSION := v2.15.0
+BIN := $(CURDIR)/.bin
+GOLANGCI_LINT := $(BIN)/golangci-lint-$(GOLANGCI_LINT_VERSION)
+
+# The variables of a running Open vSwitch must not reach the private ones that
+# the tests start.
+unexport OVS_RUNDIR OVS_LOGDIR OVS_DBDIR OVS_SYSCONFDIR
+
+.PHONY: test
+test: deps vet lint ## everything that must pass before a change lands
+	go test -race -shuffle=on -timeout=10m ./...
+
+.PHONY: deps
+deps: ## install Open vSwitch if it is missing (Debian, Ubuntu)
+	@command -v ovs-vswitchd >/dev/null || test -x /usr/sbin/ovs-vswitchd || { \
+		echo "installing openvswitch-switch"; \
+		sudo=$$([ "$$(id -u)" = 0 ] || echo sudo); \
+		$$sudo apt-get update -qq && \
+		DEBIAN_FRONTEND=noninteractive $$sudo apt-get install -y -qq --no-install-recommends openvswitch-switch; }
+
+.PHONY: vet
+vet: ## go vet, here and for the other systems that users build for
+	go vet ./...
+	GOOS=windows go build ./...
+	GOOS=darwin go vet ./...
+
+.PHONY: lint
+lint: $(GOLANGCI_LINT) ## golangci-lint with .golangci.yml
+	$(GOLANGCI_LINT) run ./...
+
+$(GOLANGCI_LINT):
+	GOBIN=$(BIN) GOWORK=off go install github.com/golangci/golangci-lint/v2/cmd/golangci-lint@$(GOLANGCI_LINT_VERSION)
+	mv $(BIN)/golangci-lint $@
+
+.PHONY: fmt
+fmt: $(GOLANGCI_LINT) ## format the code
+	$(GOLANGCI_LINT) fmt
+
+.PHONY: bench
+bench: deps ## benchmarks; compare ratios within one run only
+	go test -run='^$$' -bench=. -benchmem ./...
+
+.PHONY: fuzz
+fuzz: ## every fuzz target for FUZZTIME
+	@for pkg in $$(go list ./...); do \
+		for target in $$(go test -list='^Fuzz' $$pkg | grep '^Fuzz'); do \
+			echo "$$pkg $$target"; go test -run='^$$' -fuzz="^$$target$$" -fuzztime=$(FUZZTIME) $$pkg || exit 1; \
+		done; \
+	done
+FUZZTIME ?= 1m
+
+.PHONY: tidy
+tidy: ## go mod tidy that knows go.work's replace
+	sh .ci/tidy
+
+.PHONY: help
+help:
+	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/'
