@@ -186,7 +186,7 @@ func TestOVSSetFlush(t *testing.T) {
 
 	again, err := ofctrl.Dial(ctx, ovs.MgmtAddr("br0"), nil)
 	require.NoError(t, err)
-	defer again.Close() //nolint:errcheck // always nil
+	defer again.Close()
 	require.NoError(t, set.Flush(ctx, again), "the same state, on a new connection")
 	require.Len(t, dump(t, ovs), 3)
 

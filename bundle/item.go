@@ -77,7 +77,7 @@ func newItem(m ofctrl.Message) (item, error) {
 		return item{}, err
 	}
 	ofp.SetXID(raw, 0)
-	switch t := ofp.Type(raw[1]); t { //nolint:exhaustive // the rest is refused
+	switch t := ofp.Type(raw[1]); t {
 	case ofp.TypeFlowMod:
 		fm, err := ofp.ParseFlowMod(raw)
 		if err != nil {

@@ -5,7 +5,6 @@ package bundle
 import (
 	"context"
 	"errors"
-
 	"fmt"
 	"iter"
 	"maps"

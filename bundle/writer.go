@@ -121,7 +121,7 @@ func (w *Writer) open(ctx context.Context) error {
 
 // bundleable refuses a message that the switch would refuse for its type.
 func bundleable(add []byte) error {
-	switch t := ofp.Type(add[ofp.BundleAddOverhead+1]); t { //nolint:exhaustive // the rest is refused
+	switch t := ofp.Type(add[ofp.BundleAddOverhead+1]); t {
 	case ofp.TypeFlowMod, ofp.TypeGroupMod, ofp.TypePacketOut:
 		return nil
 	default:
