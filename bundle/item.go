@@ -51,15 +51,16 @@ func (s slot) String() string {
 	return string(text)
 }
 
-// remove appends the message that empties the slot on the switch.
-func (s slot) remove(b []byte) ([]byte, error) {
+// remove appends the message that empties the slot on the switch, if the flow
+// there has the cookie in the bits of the mask.
+func (s slot) remove(b []byte, cookie, mask uint64) ([]byte, error) {
 	raw := []byte(s)
 	if s.isGroup() {
 		return ofp.DeleteGroup(b, 0, binary.BigEndian.Uint32(raw[1:])), nil
 	}
 	return ofp.AppendFlowMod(b, 0, ofp.FlowMod{
 		Command: ofp.FlowDeleteStrict, Table: raw[1], Priority: binary.BigEndian.Uint16(raw[2:]), Match: raw[4:],
-		OutPort: ofp.PortAny, OutGroup: ofp.GroupAny,
+		OutPort: ofp.PortAny, OutGroup: ofp.GroupAny, Cookie: cookie, CookieMask: mask,
 	})
 }
 
@@ -124,8 +125,8 @@ func (c *change) put(i item) {
 	}
 }
 
-func (c *change) remove(s slot) error {
-	raw, err := s.remove(nil)
+func (c *change) remove(s slot, cookie, mask uint64) error {
+	raw, err := s.remove(nil, cookie, mask)
 	if err != nil {
 		return err
 	}

@@ -86,7 +86,14 @@ type differ struct {
 	desired []item
 	index   map[slot]int // into desired
 	present map[slot]presence
-	gone    []slot
+	gone    []leftover
+}
+
+// leftover is a flow or group to delete. A flow is deleted by its cookie too,
+// so that one that another writer put in its place meanwhile stays.
+type leftover struct {
+	slot   slot
+	cookie uint64
 }
 
 // presence says how the switch has a desired flow or group.
@@ -164,7 +171,7 @@ func (d *differ) compare(have ofp.FlowDesc) error {
 		return nil
 	}
 	if have.IdleTimeout == 0 && have.HardTimeout == 0 && (d.scope.Keep == nil || !d.scope.Keep(Flow(have))) {
-		d.gone = append(d.gone, at)
+		d.gone = append(d.gone, leftover{at, have.Cookie})
 	}
 	return nil
 }
@@ -186,7 +193,7 @@ var normalAction = []byte{0, 4, 0, 24, 0, 0, 0, 0, 0, 0, 0, 16, 0xff, 0xff, 0xff
 // and so may be outside a scope that is given by cookie.
 func (d *differ) readDefaultFlow(ctx context.Context) error {
 	at := flowSlot(0, 0, nil)
-	if _, desired := d.index[at]; desired || slices.Contains(d.gone, at) || !slices.ContainsFunc(d.scope.tables(), isTable0) {
+	if _, desired := d.index[at]; desired || slices.Contains(d.gone, leftover{slot: at}) || !slices.ContainsFunc(d.scope.tables(), isTable0) {
 		return nil
 	}
 	request := ofp.AllFlows
@@ -196,7 +203,7 @@ func (d *differ) readDefaultFlow(ctx context.Context) error {
 			return err
 		}
 		if have.Priority == 0 && len(have.Match) == 0 && isNormal(have.Instructions) {
-			d.gone = append(d.gone, at)
+			d.gone = append(d.gone, leftover{slot: at})
 		}
 	}
 	return nil
@@ -224,7 +231,7 @@ func (d *differ) readGroups(ctx context.Context) error {
 		if _, ok := d.index[at]; ok {
 			d.present[at] = differs
 		} else if d.scope.groups() {
-			d.gone = append(d.gone, at)
+			d.gone = append(d.gone, leftover{slot: at})
 		}
 	}
 	return nil
@@ -244,9 +251,9 @@ func (d *differ) finish() error {
 		}
 		d.plan.change.put(it)
 	}
-	for _, at := range d.gone {
+	for _, old := range d.gone {
 		d.plan.Deleted++
-		if err := d.plan.change.remove(at); err != nil {
+		if err := d.plan.change.remove(old.slot, old.cookie, ^uint64(0)); err != nil {
 			return err
 		}
 	}

@@ -293,7 +293,7 @@ func (s *Set) lackingLocked(conn *ofctrl.Conn) (*flush, error) {
 	}
 	slices.Sort(f.removed)
 	for _, sl := range f.removed {
-		if err := f.remove(sl); err != nil {
+		if err := f.remove(sl, 0, 0); err != nil {
 			return nil, err
 		}
 	}
