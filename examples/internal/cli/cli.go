@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package cli is what flowgate's example programs have in common: the flags
+// that name a switch and a database, exit codes, signals, and JSON lines.
+package cli
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"sync"
+	"syscall"
+
+	"github.com/sirupsen/logrus"
+)
+
+// Exit codes of all programs.
+const (
+	ExitDone        = 0   // done
+	ExitFailed      = 1   // refused, or failed for good
+	ExitUsage       = 2   // bad usage
+	ExitInterrupted = 130 // interrupted before there was an answer
+)
+
+// Program is one example program.
+type Program struct {
+	Name    string
+	Summary string // one line
+	Example string // a line to copy and paste
+	Flags   *flag.FlagSet
+	// Run does the work and returns the exit code. Its context ends at Ctrl-C
+	// and SIGTERM.
+	Run func(ctx context.Context, env *Env) int
+}
+
+// Env is what a program talks to.
+type Env struct {
+	Args   []string // after the flags
+	In     io.Reader
+	Out    io.Writer
+	Err    io.Writer
+	Logger *logrus.Logger
+
+	out sync.Mutex
+}
+
+// UsageError is bad usage: it ends a program with ExitUsage.
+type UsageError struct{ Text string }
+
+// Error is the text.
+func (e *UsageError) Error() string { return e.Text }
+
+// Usagef returns a UsageError.
+func Usagef(format string, args ...any) error { return &UsageError{fmt.Sprintf(format, args...)} }
+
+// Main runs the program as a process and exits.
+func Main(p *Program) {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	code := p.Execute(ctx, os.Args[1:], os.Stdin, os.Stdout, os.Stderr)
+	stop()
+	os.Exit(code)
+}
+
+// Execute runs the program with the given arguments and returns its exit code.
+func (p *Program) Execute(ctx context.Context, args []string, in io.Reader, out, errs io.Writer) int {
+	verbose := p.Flags.Bool("v", false, "log what happens on stderr")
+	p.Flags.SetOutput(errs)
+	p.Flags.Usage = func() {
+		fmt.Fprintf(p.Flags.Output(), "%s: %s\n\nFor example:\n  %s\n\nFlags:\n", p.Name, p.Summary, p.Example)
+		p.Flags.PrintDefaults()
+	}
+	switch err := p.Flags.Parse(args); {
+	case errors.Is(err, flag.ErrHelp):
+		return ExitDone
+	case err != nil:
+		return ExitUsage
+	}
+	log := logrus.New()
+	log.SetOutput(errs)
+	log.SetLevel(logrus.WarnLevel)
+	if *verbose {
+		log.SetLevel(logrus.DebugLevel)
+	}
+	return p.Run(ctx, &Env{Args: p.Flags.Args(), In: in, Out: out, Err: errs, Logger: log})
+}
+
+// Fail prints an error and returns the exit code for it.
+func (e *Env) Fail(err error) int {
+	fmt.Fprintln(e.Err, err)
+	if _, usage := errors.AsType[*UsageError](err); usage {
+		return ExitUsage
+	}
+	return ExitFailed
+}
+
+// JSON prints one object on a line of its own.
+func (e *Env) JSON(v any) {
+	e.out.Lock()
+	defer e.out.Unlock()
+	enc := json.NewEncoder(e.Out)
+	enc.SetEscapeHTML(false)
+	if err := enc.Encode(v); err != nil {
+		fmt.Fprintln(e.Err, err)
+	}
+}
+
+// Printf prints to stdout.
+func (e *Env) Printf(format string, args ...any) {
+	e.out.Lock()
+	defer e.out.Unlock()
+	fmt.Fprintf(e.Out, format, args...)
+}

@@ -1,0 +1,151 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package cli
+
+import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/sirupsen/logrus"
+
+	"github.com/flowgate/flowgate/ofctrl"
+	"github.com/flowgate/flowgate/ofctrl/vswitchdb"
+)
+
+// DefaultBridge is the bridge that a program works on unless told otherwise.
+const DefaultBridge = "br-int"
+
+// NoDatabase is the -db value for working without a database.
+const NoDatabase = "none"
+
+// Switch are the flags that name a bridge and its database.
+type Switch struct {
+	Bridge string // "" for the default
+	Target string
+	DB     string
+
+	key, cert, ca string
+}
+
+// Register adds the flags to a set.
+func (s *Switch) Register(fs *flag.FlagSet) {
+	fs.StringVar(&s.Bridge, "bridge", "", "the bridge's `name`; its OpenFlow socket is $OVS_RUNDIR/NAME.mgmt (default "+DefaultBridge+")")
+	fs.StringVar(&s.Target, "target", "", "the bridge's OpenFlow `address` instead: unix:PATH, tcp:HOST:PORT or ssl:HOST:PORT")
+	s.RegisterDB(fs)
+	fs.StringVar(&s.key, "p", "", "private key `file` for ssl:")
+	fs.StringVar(&s.cert, "c", "", "certificate `file` for ssl:")
+	fs.StringVar(&s.ca, "C", "", "`file` with the CA certificates that the peer's must be signed by, for ssl:")
+}
+
+// RegisterDB adds only -db.
+func (s *Switch) RegisterDB(fs *flag.FlagSet) {
+	fs.StringVar(&s.DB, "db", "", "the database's `address`, or "+NoDatabase+" (default unix:$OVS_RUNDIR/db.sock)")
+}
+
+// OpenFlow is the address of the bridge.
+func (s *Switch) OpenFlow() ofctrl.Target {
+	switch {
+	case s.Target != "":
+		return ofctrl.Target(s.Target)
+	case s.Bridge != "":
+		return ofctrl.Bridge(s.Bridge)
+	}
+	return ofctrl.Bridge(DefaultBridge)
+}
+
+// Options are the options for connections to the bridge.
+func (s *Switch) Options(log logrus.FieldLogger) (*ofctrl.Options, error) {
+	config, err := s.tls()
+	return &ofctrl.Options{TLS: config, Logger: log}, err
+}
+
+// tls reads the files of -p, -c and -C. Like ovs-ofctl it trusts only that CA
+// and does not look at host names.
+func (s *Switch) tls() (*tls.Config, error) {
+	if s.key == "" && s.cert == "" && s.ca == "" {
+		return nil, nil
+	}
+	if s.key == "" || s.cert == "" || s.ca == "" {
+		return nil, Usagef("ssl: needs all of -p KEY, -c CERT and -C CACERT")
+	}
+	pair, err := tls.LoadX509KeyPair(s.cert, s.key)
+	if err != nil {
+		return nil, err
+	}
+	pem, err := os.ReadFile(s.ca)
+	if err != nil {
+		return nil, err
+	}
+	roots := x509.NewCertPool()
+	if !roots.AppendCertsFromPEM(pem) {
+		return nil, fmt.Errorf("%s holds no certificate", s.ca)
+	}
+	return &tls.Config{
+		Certificates:       []tls.Certificate{pair},
+		MinVersion:         tls.VersionTLS12,
+		InsecureSkipVerify: true, // the name only; VerifyConnection checks the chain
+		VerifyConnection: func(cs tls.ConnectionState) error {
+			if len(cs.PeerCertificates) == 0 {
+				return errors.New("the peer sent no certificate")
+			}
+			o := x509.VerifyOptions{Roots: roots, Intermediates: x509.NewCertPool(), KeyUsages: []x509.ExtKeyUsage{x509.ExtKeyUsageAny}}
+			for _, c := range cs.PeerCertificates[1:] {
+				o.Intermediates.AddCert(c)
+			}
+			_, err := cs.PeerCertificates[0].Verify(o)
+			return err
+		},
+	}, nil
+}
+
+// OpenDB returns the database, nil for -db none. It does nothing before its
+// Run.
+func (s *Switch) OpenDB(log logrus.FieldLogger) (*vswitchdb.DB, error) {
+	if s.DB == NoDatabase {
+		return nil, nil
+	}
+	addr := s.DB
+	if addr == "" {
+		addr = vswitchdb.DefaultAddr()
+	}
+	config, err := s.tls()
+	if err != nil {
+		return nil, err
+	}
+	db, err := vswitchdb.New(addr, &vswitchdb.Options{TLS: config, Logger: log})
+	if err != nil {
+		return nil, Usagef("-db: %v", err)
+	}
+	return db, nil
+}
+
+// BridgeName is the name of the bridge's row: the one given, the one that the
+// address names, or the one whose datapath id the switch has.
+func (s *Switch) BridgeName(ctx context.Context, o *ofctrl.Options, db *vswitchdb.DB) (string, error) {
+	if s.Bridge != "" {
+		return s.Bridge, nil
+	}
+	if s.Target == "" {
+		return DefaultBridge, nil
+	}
+	if name, ok := strings.CutSuffix(filepath.Base(strings.TrimPrefix(s.Target, "unix:")), ".mgmt"); ok {
+		return name, nil
+	}
+	if db == nil {
+		return s.Target, nil
+	}
+	conn, err := ofctrl.Dial(ctx, s.Target, o)
+	if err != nil {
+		return "", err
+	}
+	defer conn.Close()
+	row, err := db.BridgeByDatapathID(ctx, conn.Features().DatapathID)
+	return row.Name, err
+}
