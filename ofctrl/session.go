@@ -184,7 +184,7 @@ func (s *Session) permanent(err error) bool {
 
 // live takes one connection through Syncing and Ready, and returns why it ended.
 func (s *Session) live(ctx context.Context, conn *Conn) error {
-	defer conn.Close() //nolint:errcheck // always nil
+	defer conn.Close()
 	s.set(Syncing, conn, nil)
 	if err := s.sync(ctx, conn); err != nil {
 		return err
