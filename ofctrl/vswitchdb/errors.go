@@ -67,5 +67,5 @@ func (e *TransactionError) Error() string {
 	return fmt.Sprintf("vswitchdb: transaction refused: %s: %s", e.Code, e.Details)
 }
 
-// plain is err's text without the package prefix, for use inside another.
-func plain(err error) string { return strings.TrimPrefix(err.Error(), "vswitchdb: ") }
+// plain is err's text without the package's prefixes, for use inside another.
+func plain(err error) string { return strings.ReplaceAll(err.Error(), "vswitchdb: ", "") }

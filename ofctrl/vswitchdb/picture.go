@@ -111,19 +111,24 @@ func (p *picture) applyRow(table, uuid string, update map[string]json.RawMessage
 		return fmt.Errorf("%w: %d updates of one row", ErrMalformed, len(update))
 	}
 	for kind, text := range update {
-		switch kind {
-		case "delete":
+		isNew := kind == "initial" || kind == "insert"
+		if !isNew && kind != "modify" && kind != "delete" {
+			return fmt.Errorf("%w: unknown kind of update %.20q", ErrMalformed, kind)
+		}
+		if p.has(table, uuid) == isNew {
+			return fmt.Errorf("%w: %s of a row that was known: %t", ErrMalformed, kind, isNew)
+		}
+		if kind == "delete" {
 			p.deleteRow(table, uuid, touched)
 			return nil
-		case "initial", "insert", "modify":
-			var c columns
-			if err := json.Unmarshal(text, &c); err != nil {
-				return fmt.Errorf("%w: %w", ErrMalformed, err)
-			}
-			return p.setRow(table, uuid, c, kind != "modify", touched)
 		}
+		var c columns
+		if err := json.Unmarshal(text, &c); err != nil {
+			return fmt.Errorf("%w: %w", ErrMalformed, err)
+		}
+		return p.setRow(table, uuid, c, touched)
 	}
-	return fmt.Errorf("%w: unknown kind of update", ErrMalformed)
+	return nil
 }
 
 func (p *picture) deleteRow(table, uuid string, touched touched) {
@@ -144,38 +149,37 @@ func (p *picture) deleteRow(table, uuid string, touched touched) {
 }
 
 // setRow applies the columns of a row that is new or known.
-func (p *picture) setRow(table, uuid string, c columns, isNew bool, touched touched) error {
-	known := true
-	switch table {
-	case tableRoot:
-		_, known = p.roots[uuid]
-	case tableBridge:
-		_, known = p.bridges[uuid]
-	case tableInterface:
-		_, known = p.interfaces[uuid]
-	case tableController:
-		_, known = p.controllers[uuid]
-	}
-	if table != tablePort && known == isNew {
-		return fmt.Errorf("%w: the row is there: %t, the update says new: %t", ErrMalformed, known, isNew)
-	}
+func (p *picture) setRow(table, uuid string, c columns, touched touched) error {
 	switch table {
 	case tableRoot:
 		return p.setRoot(uuid, c)
 	case tableBridge:
 		return p.setBridge(uuid, c, touched)
 	case tablePort:
-		return c.uuids("interfaces", func(iface string) {
-			p.interfacesOf.toggle(uuid, iface)
-			touched.moved(iface)
-		})
+		return p.setPort(uuid, c, touched)
 	case tableInterface:
-		touched[uuid] = true
-		return p.setInterface(uuid, c)
+		return p.setInterface(uuid, c, touched)
 	case tableController:
 		return p.setController(uuid, c)
 	}
-	return nil
+	return fmt.Errorf("%w: a table that is not monitored", ErrMalformed)
+}
+
+func (p *picture) has(table, uuid string) bool {
+	var ok bool
+	switch table {
+	case tableRoot:
+		_, ok = p.roots[uuid]
+	case tableBridge:
+		_, ok = p.bridges[uuid]
+	case tablePort:
+		_, ok = p.interfacesOf.to[uuid]
+	case tableInterface:
+		_, ok = p.interfaces[uuid]
+	case tableController:
+		_, ok = p.controllers[uuid]
+	}
+	return ok
 }
 
 func (p *picture) setRoot(uuid string, c columns) error {
@@ -190,6 +194,7 @@ func (p *picture) setBridge(uuid string, c columns, touched touched) error {
 	if b == nil {
 		b = &bridgeRow{Bridge: vswitch.Bridge{UUID: uuid}}
 		p.bridges[uuid] = b
+		p.portsOf.add(uuid)
 	}
 	b.Protocols = slices.Clone(b.Protocols) // readers may hold it
 	return firstError(
@@ -206,7 +211,16 @@ func (p *picture) setBridge(uuid string, c columns, touched touched) error {
 	)
 }
 
-func (p *picture) setInterface(uuid string, c columns) error {
+func (p *picture) setPort(uuid string, c columns, touched touched) error {
+	p.interfacesOf.add(uuid)
+	return c.uuids("interfaces", func(iface string) {
+		p.interfacesOf.toggle(uuid, iface)
+		touched.moved(iface)
+	})
+}
+
+func (p *picture) setInterface(uuid string, c columns, touched touched) error {
+	touched[uuid] = true
 	row := p.interfaces[uuid]
 	row.UUID = uuid
 	err := firstError(

@@ -15,15 +15,19 @@ func newReferences() references {
 	return references{to: make(map[string]map[string]struct{}), from: make(map[string][]string)}
 }
 
-// toggle adds a reference, or removes it if it is there.
+// add adds a row that refers, to nothing yet if it is new.
+func (r references) add(from string) {
+	if r.to[from] == nil {
+		r.to[from] = make(map[string]struct{})
+	}
+}
+
+// toggle adds a reference of a row that was added, or removes it if it is there.
 func (r references) toggle(from, to string) {
 	if _, ok := r.to[from][to]; ok {
 		delete(r.to[from], to)
 		r.forget(from, to)
 		return
-	}
-	if r.to[from] == nil {
-		r.to[from] = make(map[string]struct{})
 	}
 	r.to[from][to] = struct{}{}
 	r.from[to] = append(r.from[to], from)

@@ -1,0 +1,217 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package vswitchdb_test
+
+import (
+	"context"
+	"errors"
+	"net"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/sirupsen/logrus"
+	"github.com/sirupsen/logrus/hooks/test"
+	"github.com/stretchr/testify/require"
+
+	"github.com/flowgate/flowgate/internal/ovssandbox"
+	"github.com/flowgate/flowgate/ofctrl/vswitch"
+	"github.com/flowgate/flowgate/ofctrl/vswitchdb"
+)
+
+// offline changes the database file while no server has it.
+func offline(t *testing.T, sb *ovssandbox.Sandbox, transaction string) {
+	t.Helper()
+	out, err := exec.CommandContext(within(t), "ovsdb-tool", "transact", filepath.Join(sb.Rundir(), "conf.db"), transaction).CombinedOutput()
+	require.NoError(t, err, "%s", out)
+	require.NotContains(t, string(out), "error")
+}
+
+func TestServerRestarts(t *testing.T) {
+	sb := databaseOnly(t)
+	vsctl(t, sb, "--no-wait", "add-port", "br0", "p1", "--", "add-port", "br0", "p2", "--", "add-port", "br0", "p3")
+	db := run(t, sb.DBAddr(), quick())
+	events := watch(t, db, "br0")
+	before := events.synced()
+	require.True(t, db.Status().Connected)
+	require.NoError(t, db.Status().Err)
+
+	require.NoError(t, sb.OVSDB().Kill(within(t)))
+	down := events.event()
+	require.Equal(t, vswitch.DatabaseDown, down.Kind)
+	require.Error(t, down.Err)
+	status := db.Status()
+	require.False(t, status.Connected)
+	require.Error(t, status.Err)
+	require.False(t, status.Received.After(time.Now()))
+
+	// p1 goes, p2 changes, p3 stays as it is, p4 comes.
+	offline(t, sb, `["Open_vSwitch",
+		{"op": "mutate", "table": "Bridge", "where": [["name", "==", "br0"]],
+		 "mutations": [["ports", "delete", ["uuid", "`+port(t, sb, "p1")+`"]], ["ports", "insert", ["named-uuid", "p"]]]},
+		{"op": "insert", "table": "Port", "uuid-name": "p", "row": {"name": "p4", "interfaces": ["named-uuid", "i"]}},
+		{"op": "insert", "table": "Interface", "uuid-name": "i", "row": {"name": "p4"}},
+		{"op": "update", "table": "Interface", "where": [["name", "==", "p2"]], "row": {"external_ids": ["map", [["a", "b"]]]}}]`)
+	require.NoError(t, sb.OVSDB().Start(within(t)))
+
+	require.Equal(t, before["p1"].UUID, events.want(vswitch.InterfaceDeleted, "p1").UUID)
+	changed := map[string]vswitch.Interface{}
+	for range 2 {
+		event := events.event()
+		require.Equal(t, vswitch.InterfaceSet, event.Kind)
+		changed[event.Interface.Name] = event.Interface
+	}
+	require.Equal(t, before["p2"].UUID, changed["p2"].UUID)
+	require.Equal(t, "b", changed["p2"].ExternalIDs["a"])
+	require.Contains(t, changed, "p4")
+	events.want(vswitch.InterfacesSynced, "")
+	require.True(t, db.Status().Connected)
+
+	ok, err := db.SetExternalIDs(within(t), vswitch.Guard{UUID: changed["p4"].UUID}, map[string]string{"mark": "1"}, nil)
+	require.NoError(t, err)
+	require.True(t, ok)
+	events.want(vswitch.InterfaceSet, "p4")
+}
+
+// port returns the uuid of a Port row, also when no server runs.
+func port(t *testing.T, sb *ovssandbox.Sandbox, name string) string {
+	t.Helper()
+	out, err := exec.CommandContext(within(t), "ovsdb-tool", "query", filepath.Join(sb.Rundir(), "conf.db"),
+		`["Open_vSwitch", {"op": "select", "table": "Port", "where": [["name", "==", "`+name+`"]], "columns": ["_uuid"]}]`).Output()
+	require.NoError(t, err)
+	const before = `[{"rows":[{"_uuid":["uuid","`
+	require.Greater(t, len(out), len(before)+36)
+	return string(out[len(before) : len(before)+36])
+}
+
+func TestServerThatIsNotThere(t *testing.T) {
+	logger, logged := test.NewNullLogger()
+	logger.SetLevel(logrus.DebugLevel)
+	o := quick()
+	o.Logger = logger
+	dialled := make(chan struct{}, 1)
+	o.NetDial = func(context.Context, string, string) (net.Conn, error) {
+		select {
+		case dialled <- struct{}{}:
+		default:
+		}
+		return nil, errors.New("nobody there")
+	}
+	db := run(t, "tcp:192.0.2.1:6640", o)
+	events := watch(t, db, "br0")
+	down := events.event()
+	require.Equal(t, vswitch.DatabaseDown, down.Kind)
+	require.EqualError(t, down.Err, "vswitchdb: connect at tcp:192.0.2.1:6640: nobody there")
+	for range 20 {
+		<-dialled
+	}
+
+	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Millisecond)
+	defer cancel()
+	_, err := db.FlowRestoreWait(ctx)
+	require.ErrorIs(t, err, vswitchdb.ErrNotConnected)
+	require.ErrorIs(t, err, context.DeadlineExceeded)
+	require.ErrorContains(t, err, "nobody there")
+	ok, err := db.SetExternalIDs(ctx, vswitch.Guard{UUID: "00000000-0000-0000-0000-000000000000"}, nil, nil)
+	require.False(t, ok)
+	require.ErrorIs(t, err, vswitchdb.ErrNotConnected)
+	require.NotErrorIs(t, err, vswitchdb.ErrUnknownOutcome)
+	require.ErrorIs(t, db.WaitConfig(ctx, 1), vswitchdb.ErrNotConnected)
+	require.False(t, db.Status().Connected)
+
+	warnings := 0
+	for _, entry := range logged.AllEntries() {
+		if entry.Level <= logrus.WarnLevel {
+			warnings++
+		}
+	}
+	require.Equal(t, 1, warnings, "a failure that goes on is told once")
+}
+
+func TestStalledServer(t *testing.T) {
+	sb := databaseOnly(t)
+	o := quick()
+	o.ProbeInterval, o.DeadInterval = 50*time.Millisecond, 200*time.Millisecond
+	db := run(t, sb.DBAddr(), o)
+	events := watch(t, db, "br0")
+	row := events.synced()["br0"]
+
+	require.NoError(t, sb.OVSDB().Stall(within(t)))
+	// Sent, and no answer: the outcome is not known.
+	_, err := db.SetExternalIDs(within(t), vswitch.Guard{UUID: row.UUID}, map[string]string{"a": "b"}, nil)
+	require.ErrorIs(t, err, vswitchdb.ErrUnknownOutcome)
+	require.ErrorIs(t, err, vswitchdb.ErrDeadServer)
+	require.ErrorContains(t, err, "sent, but the result is unknown: the server went silent")
+	down := events.until(func(event vswitch.InterfaceEvent) bool { return event.Kind == vswitch.DatabaseDown })
+	require.ErrorIs(t, down.Err, vswitchdb.ErrDeadServer)
+
+	require.NoError(t, sb.OVSDB().Resume())
+	events.until(func(event vswitch.InterfaceEvent) bool { return event.Kind == vswitch.InterfacesSynced })
+}
+
+// A stalled server ends a call with its context, and does not cost a local
+// connection.
+func TestStalledServerIsWaitedFor(t *testing.T) {
+	sb := databaseOnly(t)
+	db := run(t, sb.DBAddr(), nil)
+	row := watch(t, db, "br0").synced()["br0"]
+	require.NoError(t, sb.OVSDB().Stall(within(t)))
+	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
+	defer cancel()
+	_, err := db.SetExternalIDs(ctx, vswitch.Guard{UUID: row.UUID}, map[string]string{"a": "b"}, nil)
+	require.ErrorIs(t, err, vswitchdb.ErrUnknownOutcome)
+	require.ErrorIs(t, err, context.DeadlineExceeded)
+	read := make(chan error)
+	go func() {
+		_, err := db.FlowRestoreWait(within(t))
+		read <- err
+	}()
+	require.NoError(t, sb.OVSDB().Resume())
+	require.NoError(t, <-read)
+	require.True(t, db.Status().Connected)
+}
+
+func TestReconnectsLeaveNothingBehind(t *testing.T) {
+	sb := databaseOnly(t)
+	// A proxy that can hang up.
+	var mu sync.Mutex
+	var present net.Conn
+	o := quick()
+	o.MinBackoff, o.MaxBackoff = time.Microsecond, time.Microsecond
+	o.NetDial = func(ctx context.Context, network, address string) (net.Conn, error) {
+		nc, err := new(net.Dialer).DialContext(ctx, network, address)
+		mu.Lock()
+		defer mu.Unlock()
+		present = nc
+		return nc, err
+	}
+	db := run(t, sb.DBAddr(), o)
+	events := watch(t, db, "br0")
+	row := events.synced()["br0"]
+	var first int
+	for i := range 200 {
+		// Requests are on their way at each of the ends.
+		ctx, cancel := context.WithCancel(within(t))
+		var wg sync.WaitGroup
+		for range 3 {
+			wg.Go(func() {
+				for ctx.Err() == nil {
+					_, _ = db.SetExternalIDs(ctx, vswitch.Guard{UUID: row.UUID}, map[string]string{"i": "i"}, nil) // whatever
+				}
+			})
+		}
+		mu.Lock()
+		require.NoError(t, present.Close())
+		mu.Unlock()
+		events.until(func(event vswitch.InterfaceEvent) bool { return event.Kind == vswitch.InterfacesSynced })
+		cancel()
+		wg.Wait()
+		if i == 20 {
+			first = runtime.NumGoroutine()
+		}
+	}
+	require.InDelta(t, first, runtime.NumGoroutine(), 5)
+}
