@@ -1,0 +1,166 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package portstatus
+
+import (
+	"slices"
+	"time"
+
+	"github.com/flowgate/flowgate/internal/ofp"
+)
+
+// Which number belongs to which instance.
+//
+// PORT_STATUS tells a number and a name first; the row's own ofport follows when
+// ovs-vswitchd has finished its configuration (vswitchd/bridge.c:bridge_run).
+// Neither alone is enough: a name is cut on the wire and may be that of an
+// earlier row, an ofport may be left over from an ovs-vswitchd that is dead.
+//
+//	proven   The row's ofport is a number that the switch lists, in this epoch,
+//	         under the row's name. Only ovs-vswitchd writes a row's ofport,
+//	         and only for a port that it made for that row or took over for it.
+//	early    An ADD came for a name that no earlier row had, as far as is
+//	         known, and that can not be another's: decided at once, proven later.
+//	none     Anything else waits for the row's ofport: a name that an earlier
+//	         row had (ovs-vswitchd may be about to hand the old port over
+//	         without a word, or to delete it), and whatever was listed before
+//	         its row was told.
+//
+// Names of 15 bytes and more may be cut, so they count only once the database
+// has told all its rows.
+
+// decideEarly looks at a port that the switch has just added.
+func (p *picture) decideEarly(g *group, number uint32, now time.Time) {
+	if !usable(number) {
+		return
+	}
+	maybeCut := len(g.wire) >= ofp.PortNameMax
+	switch len(g.instances) {
+	case 0:
+		if maybeCut || p.seen.has(g.wire) {
+			return
+		}
+		p.newInstance(g, g.wire, now).early = number
+	case 1:
+		in := g.instances[0]
+		if in.id.name != g.wire || in.earlier || maybeCut && !p.base.synced {
+			return
+		}
+		in.early = number
+	}
+}
+
+// join works out the numbers of a group's instances.
+func (p *picture) join(g *group, now time.Time) {
+	if p.link.state != linkCurrent {
+		return
+	}
+	if !p.db {
+		p.joinListed(g, now)
+		return
+	}
+	for _, in := range slices.Clone(g.instances) {
+		if in.row == nil && !slices.Contains(g.numbers, in.early) {
+			p.end(in, now) // it had nothing but the number
+		}
+	}
+	for _, in := range g.instances {
+		number := p.proven(g, in)
+		bound := number != 0
+		if !bound {
+			number = p.early(g, in)
+		}
+		p.setNumber(in, number, bound, now)
+	}
+}
+
+// proven is the number that the row's ofport proves, 0 for none.
+func (p *picture) proven(g *group, in *instance) uint32 {
+	if in.row == nil {
+		return 0
+	}
+	number := fromOFPort(in.row.OFPort)
+	if number == 0 || !slices.Contains(g.numbers, number) {
+		return 0
+	}
+	if len(g.wire) >= ofp.PortNameMax && !p.base.synced {
+		return 0
+	}
+	return number
+}
+
+// early is the number that PORT_STATUS alone decided, unless it is proven to be
+// another's.
+func (p *picture) early(g *group, in *instance) uint32 {
+	if in.early == 0 || !slices.Contains(g.numbers, in.early) {
+		return 0
+	}
+	for _, other := range g.instances {
+		if other != in && p.proven(g, other) == in.early {
+			in.early = 0
+			return 0
+		}
+	}
+	return in.early
+}
+
+// joinListed keeps one instance for each listed port, without a database.
+func (p *picture) joinListed(g *group, now time.Time) {
+	for _, in := range slices.Clone(g.instances) {
+		if !slices.Contains(g.numbers, in.number) {
+			p.end(in, now) // joins again
+			return
+		}
+	}
+	for _, number := range g.numbers {
+		i := slices.IndexFunc(g.instances, func(in *instance) bool { return in.number == number })
+		var in *instance
+		switch {
+		case i >= 0:
+			in = g.instances[i]
+		case usable(number):
+			in = p.newInstance(g, g.wire, now)
+		default:
+			continue
+		}
+		p.setNumber(in, number, false, now)
+	}
+}
+
+// setNumber takes over the number that an instance has now, and the state of
+// its port.
+func (p *picture) setNumber(in *instance, number uint32, bound bool, now time.Time) {
+	var epoch uint64
+	var live, down bool
+	if number != 0 {
+		epoch = p.link.epoch
+		port := p.ports[number]
+		down = port.LinkDown() || port.Config&ofp.PortConfigDown != 0
+		live = port.Live() || p.acceptLinkDown && port.LinkDown()
+	}
+	changed := false
+	if number != in.number || number != 0 && epoch != in.epoch {
+		changed = true
+		in.number = number
+		in.sinceNumber, in.sinceLive = now, now
+		if number != 0 {
+			in.epoch = epoch
+		}
+	}
+	if live != in.live {
+		changed = true
+		in.live, in.sinceLive = live, now
+	}
+	if bound != in.bound || down != in.linkDown {
+		changed = true
+		in.bound, in.linkDown = bound, down
+	}
+	if changed {
+		in.revision++
+		p.touch(in)
+		p.refreshMark(in, now)
+	}
+	if number != 0 {
+		in.last = number
+	}
+}

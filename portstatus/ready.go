@@ -1,0 +1,212 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package portstatus
+
+import (
+	"context"
+	"iter"
+	"time"
+)
+
+// readyKey is what a port is told ready for, once.
+type readyKey struct {
+	number uint32
+	epoch  uint64
+	bound  bool
+	ver    string
+}
+
+// same reports whether ready for a counts as ready for b.
+func (a readyKey) same(b readyKey) bool {
+	return a.number == b.number && a.epoch == b.epoch && (a.ver == b.ver || !a.bound || !b.bound)
+}
+
+func (in *instance) readyKey() readyKey {
+	return readyKey{number: in.number, epoch: in.epoch, bound: in.bound, ver: in.ver()}
+}
+
+// reader is one Ready or Notify: which ports it was told, and which are to be
+// told. The Tracker's mutex guards it.
+type reader struct {
+	c        Condition
+	told     map[*instance]readyKey
+	settling map[*instance]time.Time
+	queued   map[*instance]struct{}
+	queue    []*instance
+	push     func() // the queue has grown
+}
+
+func newReader(c Condition) *reader {
+	return &reader{
+		c: c, told: make(map[*instance]readyKey), settling: make(map[*instance]time.Time),
+		queued: make(map[*instance]struct{}),
+	}
+}
+
+// Ready yields every port that fulfils the condition, first those that do
+// already: once for each instance, number, epoch and iface-id-ver. So a port
+// that got another number, or whose switch was restarted, comes again, to get
+// its flows again. It ends, with the error as its last element, when ctx ends
+// or Run does (ErrStopped).
+//
+// A port that no longer fulfils the condition when its turn comes is left out
+// until it does again.
+func (t *Tracker) Ready(ctx context.Context, c Condition) iter.Seq2[Port, error] {
+	return func(yield func(Port, error) bool) {
+		wake := make(chan struct{}, 1)
+		r := newReader(c)
+		r.push = func() {
+			select {
+			case wake <- struct{}{}:
+			default:
+			}
+		}
+		t.addReader(r, "")
+		defer t.removeReader(r, "")
+		for {
+			port, ok := t.nextReady(r)
+			if ok {
+				if !yield(port, nil) {
+					return
+				}
+				continue
+			}
+			var err error
+			select {
+			case <-wake:
+				continue
+			case <-ctx.Done():
+				err = context.Cause(ctx)
+			case <-t.stopped:
+				err = ErrStopped
+			}
+			yield(Port{}, err)
+			return
+		}
+	}
+}
+
+// Notify is Ready as a callback: f is called with each port of the name that
+// fulfils the condition, once for each instance, number, epoch and
+// iface-id-ver; with name "" for every port. Calls of one f do not overlap, and
+// one that takes long delays no other. f may call anything. No call begins
+// after stop or the end of Run; Run waits for the calls under way.
+func (t *Tracker) Notify(name string, c Condition, f func(Port)) (stop func()) {
+	r := newReader(c)
+	working, over := false, false
+	work := func() {
+		for {
+			t.mu.Lock()
+			port, ok := t.nextReadyLocked(r)
+			if !ok || over || t.hasStopped() {
+				working = false
+				t.mu.Unlock()
+				return
+			}
+			t.mu.Unlock()
+			f(port)
+		}
+	}
+	r.push = func() { // with the mutex held
+		if !working && !over && t.started && !t.hasStopped() {
+			working = true
+			t.handlers.Go(work)
+		}
+	}
+	t.addReader(r, name)
+	return func() {
+		t.removeReader(r, name)
+		t.mu.Lock()
+		defer t.mu.Unlock()
+		over = true
+	}
+}
+
+func (t *Tracker) hasStopped() bool {
+	select {
+	case <-t.stopped:
+		return true
+	default:
+		return false
+	}
+}
+
+func (t *Tracker) addReader(r *reader, name string) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if name == "" {
+		t.readers[r] = struct{}{}
+	} else {
+		if t.named[name] == nil {
+			t.named[name] = make(map[*reader]struct{})
+		}
+		t.named[name][r] = struct{}{}
+	}
+	now := time.Now()
+	for _, in := range t.pic.oldestFirst() {
+		if name == "" || in.id.name == name {
+			t.consider(r, in, now)
+		}
+	}
+}
+
+func (t *Tracker) removeReader(r *reader, name string) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	delete(t.readers, r)
+	if delete(t.named[name], r); len(t.named[name]) == 0 {
+		delete(t.named, name)
+	}
+}
+
+// consider queues an instance for a reader if it has become ready for it.
+func (t *Tracker) consider(r *reader, in *instance, now time.Time) {
+	if in.gone {
+		delete(r.told, in)
+		delete(r.settling, in)
+		return
+	}
+	ok, at := t.pic.check(in, r.c, now)
+	if !at.IsZero() && !r.settling[in].Equal(at) {
+		r.settling[in] = at
+		t.agenda.add(at, func(now time.Time) {
+			if r.settling[in].Equal(at) {
+				delete(r.settling, in)
+				t.consider(r, in, now)
+			}
+		})
+	}
+	if !ok {
+		return
+	}
+	if key, told := r.told[in]; told && key.same(in.readyKey()) {
+		r.told[in] = in.readyKey() // it may be bound by now
+		return
+	}
+	if _, queued := r.queued[in]; !queued {
+		r.queued[in] = struct{}{}
+		r.queue = append(r.queue, in)
+		r.push()
+	}
+}
+
+func (t *Tracker) nextReady(r *reader) (Port, bool) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.nextReadyLocked(r)
+}
+
+// nextReadyLocked takes the next port that is still ready from a reader's queue.
+func (t *Tracker) nextReadyLocked(r *reader) (Port, bool) {
+	for len(r.queue) > 0 {
+		in := r.queue[0]
+		r.queue[0] = nil
+		r.queue = r.queue[1:]
+		delete(r.queued, in)
+		if ok, _ := t.pic.check(in, r.c, time.Now()); ok {
+			r.told[in] = in.readyKey()
+			return in.port(), true
+		}
+	}
+	return Port{}, false
+}

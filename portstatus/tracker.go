@@ -1,0 +1,213 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package portstatus
+
+import (
+	"context"
+	"io"
+	"sync"
+	"time"
+
+	"github.com/sirupsen/logrus"
+	"golang.org/x/sync/errgroup"
+
+	"github.com/flowgate/flowgate/ofctrl"
+)
+
+// Options shape a Tracker. A nil *Options, and a zero field, mean the default
+// named.
+type Options struct {
+	// DB is the database: none, so that what OpenFlow tells is all there is.
+	DB DB
+	// Bridge is the bridge's name in the database; required with DB.
+	Bridge string
+	// Marks lets this Tracker write and remove installed marks. No more than
+	// one Tracker should do so for a bridge.
+	Marks bool
+	// KeepMarks leaves the marks of an earlier epoch, or of an earlier run of
+	// the agent, as they are until Tracker.KeepMarks has been called for the
+	// epoch. Otherwise they are removed when an epoch begins.
+	KeepMarks bool
+	// OVNMarks uses OVN's keys, ovn-installed and ovn-installed-ts, in place of
+	// flowgate-installed and flowgate-installed-ts.
+	OVNMarks bool
+	// AcceptLinkDown lets a port without carrier count as live: Open vSwitch on
+	// Windows never reports OFPPS_LIVE.
+	AcceptLinkDown bool
+	// StillWaiting is after what time a Waiting event tells of a port that has
+	// no number yet, or for which somebody waits: 30 s.
+	StillWaiting time.Duration
+	// Logger gets a few lines about listings and marks; nil is silent.
+	Logger logrus.FieldLogger
+}
+
+const defaultStillWaiting = 30 * time.Second
+
+// Tracker knows the ports of one bridge. Make one with New and start its Run.
+// All its methods are safe for concurrent use.
+type Tracker struct {
+	o   Options
+	log logrus.FieldLogger
+
+	mu       sync.Mutex
+	pic      picture
+	sess     *ofctrl.Session
+	started  bool
+	stopped  chan struct{} // closed when Run has ended
+	agenda   agenda
+	waiters  map[string]map[*waiter]struct{} // by name
+	watchers map[*watcher]struct{}
+	readers  map[*reader]struct{}            // of every port
+	named    map[string]map[*reader]struct{} // of one name
+	writes   []*instance                     // whose marks want a writer's look
+	writable chan struct{}                   // one token: writes is not empty
+	handlers sync.WaitGroup                  // of Notify, at work
+}
+
+// New returns a Tracker. It does nothing before Run.
+func New(o *Options) *Tracker {
+	t := &Tracker{
+		stopped:  make(chan struct{}),
+		agenda:   agenda{kick: make(chan struct{}, 1)},
+		waiters:  make(map[string]map[*waiter]struct{}),
+		watchers: make(map[*watcher]struct{}),
+		readers:  make(map[*reader]struct{}),
+		named:    make(map[string]map[*reader]struct{}),
+		writable: make(chan struct{}, 1),
+	}
+	if o != nil {
+		t.o = *o
+	}
+	if t.o.StillWaiting == 0 {
+		t.o.StillWaiting = defaultStillWaiting
+	}
+	t.log = t.o.Logger
+	if t.log == nil {
+		silent := logrus.New()
+		silent.SetOutput(io.Discard)
+		t.log = silent
+	}
+	t.pic = newPicture(t.o.DB != nil, t.o.AcceptLinkDown, markRules{
+		write: t.o.Marks && t.o.DB != nil, keep: t.o.KeepMarks, ovn: t.o.OVNMarks,
+	}, time.Now())
+	return t
+}
+
+// Run follows the session's switch, and the database if there is one, until
+// ctx ends, and returns ctx's error; or until the session or the database has
+// ended for good, and returns that error. It may be called once.
+func (t *Tracker) Run(ctx context.Context, sess *ofctrl.Session) error {
+	t.mu.Lock()
+	if t.started {
+		t.mu.Unlock()
+		return ErrRunning
+	}
+	t.started, t.sess = true, sess
+	t.mu.Unlock()
+
+	group, ctx := errgroup.WithContext(ctx)
+	group.Go(func() error { return t.followSwitch(ctx, sess) })
+	group.Go(func() error { return t.keepAgenda(ctx) })
+	if t.o.DB != nil {
+		group.Go(func() error { return t.followDatabase(ctx) })
+	}
+	if t.pic.marks.write {
+		for range markWriters {
+			group.Go(func() error { return t.writeMarks(ctx) })
+		}
+	}
+	err := group.Wait()
+	t.mu.Lock()
+	close(t.stopped)
+	t.mu.Unlock()
+	t.handlers.Wait()
+	return err
+}
+
+// feed lets the picture take something over and tells everybody whom it
+// touches. Nothing in here blocks.
+func (t *Tracker) feed(step func(p *picture, now time.Time)) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	now := time.Now()
+	step(&t.pic, now)
+	t.tell(now)
+}
+
+// tell tells everybody what the picture's last steps touched.
+func (t *Tracker) tell(now time.Time) {
+	touched, notices := t.pic.drain()
+	for i := range notices {
+		for w := range t.watchers {
+			w.notice(notices[i])
+		}
+	}
+	if len(notices) > 0 {
+		t.wakeAll()
+	}
+	for _, in := range touched {
+		t.stillWaiting(in, now)
+		for w := range t.watchers {
+			w.touch(in)
+		}
+		for w := range t.waiters[in.id.name] {
+			w.wake()
+		}
+		for r := range t.readers {
+			t.consider(r, in, now)
+		}
+		for r := range t.named[in.id.name] {
+			t.consider(r, in, now)
+		}
+		t.markTouched(in)
+	}
+}
+
+func (t *Tracker) wakeAll() {
+	for _, of := range t.waiters {
+		for w := range of {
+			w.wake()
+		}
+	}
+}
+
+// stillWaiting arranges that an instance without a number is told of in time.
+func (t *Tracker) stillWaiting(in *instance, now time.Time) {
+	if in.waiting {
+		if ok, _ := t.pic.check(in, in.waitsFor, now); ok {
+			in.waiting = false
+		}
+	}
+	if in.number != 0 || in.gone || in.checking || in.waiting {
+		return
+	}
+	in.checking = true
+	t.agenda.add(in.sinceNumber.Add(t.o.StillWaiting), func(now time.Time) {
+		in.checking = false
+		if in.number == 0 && !in.gone && !now.Before(in.sinceNumber.Add(t.o.StillWaiting)) {
+			in.waiting, in.waitsFor = true, Allocated
+		}
+		t.pic.touch(in)
+		t.tell(now)
+	})
+}
+
+// Get returns what is known of a port now. The error is ErrAmbiguous, or nil;
+// ok is false if there is no such port.
+func (t *Tracker) Get(name string) (port Port, ok bool, err error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	in, err := t.pic.find(name)
+	if in == nil || err != nil {
+		return Port{}, false, err
+	}
+	return in.port(), true, nil
+}
+
+// silentSince is since when the switch has owed an answer.
+func (t *Tracker) silentSince() time.Time {
+	if t.sess == nil {
+		return time.Time{}
+	}
+	return t.sess.Status().SilentSince
+}
