@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package ofctrltest
+
+import (
+	"net"
+	"slices"
+
+	"github.com/flowgate/flowgate/internal/ofp"
+)
+
+// peerReadBuffer is the size of a connection's read buffer.
+const peerReadBuffer = 4 << 10
+
+// repliesMax is how many replies may wait for a connection's socket before the
+// switch stops reading from it: ofproto/connmgr.c:OFCONN_REPLY_MAX.
+const repliesMax = 100
+
+// peer is the switch's side of one connection. Two goroutines serve it: one
+// reads and acts on what was read, with the lock of vswitchd held, the other
+// writes what is queued.
+type peer struct {
+	sw *Switch
+	nc net.Conn
+
+	// Guarded by vs.mu.
+	out     []byte // queued for the socket
+	replies int    // messages of out, and of what is being written, that are replies
+	ended   bool
+	closing bool // end when out is written
+	version bool // HELLO has been agreed
+	probe   probe
+	config  peerConfig
+	bundles map[uint32]*bundle
+}
+
+// accept takes over the switch's side of a connection.
+func (sw *Switch) accept(nc net.Conn) {
+	p := &peer{sw: sw, nc: nc, config: newPeerConfig(), bundles: make(map[uint32]*bundle)}
+	sw.peers = append(sw.peers, p)
+	p.hello()
+	p.probe.restart(p)
+	sw.vs.work.Go(p.read)
+	sw.vs.work.Go(p.write)
+}
+
+// read acts on what arrives, message by message. It takes the lock.
+func (p *peer) read() {
+	vs := p.sw.vs
+	frames := ofp.NewFrameReader(p.nc, peerReadBuffer)
+	for {
+		h, msg, err := frames.Next()
+		vs.mu.Lock()
+		for !p.ended && (vs.stalled || p.replies >= repliesMax) {
+			vs.cond.Wait()
+		}
+		if err != nil && !p.closing {
+			p.end()
+		}
+		if p.ended || p.closing {
+			vs.mu.Unlock()
+			return
+		}
+		p.probe.received()
+		p.receive(h, msg)
+		vs.mu.Unlock()
+	}
+}
+
+// write sends what is queued. It takes the lock.
+func (p *peer) write() {
+	vs := p.sw.vs
+	vs.mu.Lock()
+	defer vs.mu.Unlock()
+	for {
+		for !p.ended && (vs.stalled || len(p.out) == 0) {
+			if p.closing && len(p.out) == 0 {
+				p.end()
+				return
+			}
+			vs.cond.Wait()
+		}
+		if p.ended {
+			return
+		}
+		out, replies := p.out, p.replies
+		p.out = nil
+		vs.mu.Unlock()
+		_, err := p.nc.Write(out)
+		vs.mu.Lock()
+		p.replies -= replies
+		if err != nil {
+			p.end()
+			return
+		}
+		vs.cond.Broadcast()
+	}
+}
+
+// reply queues a message that answers one of the peer's.
+func (p *peer) reply(msg []byte) {
+	p.replies++
+	p.send(msg)
+}
+
+// send queues a message.
+func (p *peer) send(msg []byte) {
+	p.out = append(p.out, msg...)
+	p.sw.vs.cond.Broadcast()
+}
+
+// refuse queues an error about a message.
+func (p *peer) refuse(err *refusal, msg []byte) {
+	p.reply(err.append(nil, msg))
+}
+
+// end ends the connection and forgets what belonged to it.
+func (p *peer) end() {
+	if p.ended {
+		return
+	}
+	p.ended = true
+	p.probe.stop()
+	for _, b := range p.bundles {
+		b.stop()
+	}
+	p.sw.peers = slices.DeleteFunc(p.sw.peers, func(o *peer) bool { return o == p })
+	_ = p.nc.Close()
+	p.sw.vs.cond.Broadcast()
+}

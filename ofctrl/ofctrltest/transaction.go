@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package ofctrltest
+
+import (
+	"github.com/flowgate/flowgate/internal/ofp"
+)
+
+// mod is a message that changes the switch, decoded: what a bundle may hold.
+type mod interface {
+	apply(tx *transaction) *refusal
+}
+
+// decodeMod decodes a message that changes the switch and checks what is
+// checked on arrival.
+func (sw *Switch) decodeMod(h ofp.Header, msg []byte) (mod, *refusal) {
+	switch h.Type { //nolint:exhaustive // the others are refused
+	case ofp.TypeFlowMod:
+		m, err := decodeFlowMod(msg)
+		if err == nil {
+			err = m.check()
+		}
+		return m, err
+	case ofp.TypeGroupMod:
+		return decodeGroupMod(msg)
+	case ofp.TypePortMod:
+		return decodePortMod(msg)
+	case ofp.TypePacketOut:
+		return sw.decodePacketOut(msg)
+	}
+	return nil, badType
+}
+
+// transaction collects what a message, or all of a bundle, changes in flows and
+// groups, so that it can be undone, and what is told of it afterwards.
+type transaction struct {
+	sw      *Switch
+	by      *peer
+	undo    []func()
+	removed []removal
+	packets []*packetOut
+}
+
+func (tx *transaction) changed(undo func()) { tx.undo = append(tx.undo, undo) }
+
+// rollBack restores what was before.
+func (tx *transaction) rollBack() {
+	for i := len(tx.undo) - 1; i >= 0; i-- {
+		tx.undo[i]()
+	}
+}
+
+// commit tells of the changes, then runs the packets.
+func (tx *transaction) commit() {
+	for _, r := range tx.removed {
+		tx.sw.tellRemoved(r)
+	}
+	for _, p := range tx.packets {
+		tx.by.execute(p)
+	}
+	if len(tx.undo) > 0 {
+		tx.sw.expireFlows()
+	}
+}
+
+// putFlow adds or replaces a flow.
+func (tx *transaction) putFlow(f *flow) {
+	t := &tx.sw.tables
+	old := t.put(f)
+	tx.changed(func() {
+		t.remove(f)
+		if old != nil {
+			t.put(old)
+		}
+	})
+}
+
+// removeFlow removes a flow.
+func (tx *transaction) removeFlow(f *flow, reason uint8) {
+	t := &tx.sw.tables
+	t.remove(f)
+	tx.changed(func() { t.put(f) })
+	if f.flags&flagSendFlowRem != 0 {
+		tx.removed = append(tx.removed, removal{flow: f, reason: reason})
+	}
+}
+
+// putGroup sets a group, nil to remove it.
+func (tx *transaction) putGroup(id uint32, g *group) {
+	groups := tx.sw.groups
+	old := groups[id]
+	if g != nil {
+		groups[id] = g
+	} else {
+		delete(groups, id)
+	}
+	tx.changed(func() {
+		if old != nil {
+			groups[id] = old
+		} else {
+			delete(groups, id)
+		}
+	})
+}
