@@ -42,6 +42,7 @@ const (
 	noPCPMask     = "matches some of the three priority bits only, which OpenFlow 1.5 cannot carry"
 	noUntaggedPCP = "matches a priority without a tag, which OpenFlow 1.5 cannot carry"
 	notSendable   = "cannot be sent by OpenFlow"
+	valueMask     = "can be matched as a value other than 0 and without mask only: OVS 3.1 takes the value for the mask"
 )
 
 // MarkEthernet makes the match one of Ethernet packets, as every field with a
@@ -60,6 +61,11 @@ func (b *Builder) Set(f *Field, val, mask []byte) (problem string) {
 		return b.setTun(id, val, mask, !allOnes(mask))
 	case allZero(mask):
 		return ""
+	case id.valueIsMask():
+		if val[0] == 0 || mask[0] != 0xff && mask[0] != val[0] {
+			return valueMask
+		}
+		return b.put(id, 0, val, val, false)
 	case id.Canonical() && id != VLANVID && id != VLANPCP:
 		return b.put(id, 0, val, mask, f.fullMask(mask))
 	case id >= Reg0 && id < Reg0+numRegs:
@@ -99,6 +105,14 @@ func (b *Builder) Set(f *Field, val, mask []byte) (problem string) {
 
 var ones = [16]byte{
 	0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff,
+}
+
+// valueIsMask tells of the fields in which OVS 3.1, sender and switch alike,
+// stores the value as the mask (lib/match.c:match_set_tun_erspan_ver_masked and
+// the four like it), so that a match of 5 takes 7 too. The canonical form is
+// what it stores.
+func (id ID) valueIsMask() bool {
+	return id >= TunERSPANVer && id <= TunGTPUMsgType
 }
 
 // fullMask tells whether a mask that is not all ones still matches the whole
@@ -427,3 +441,6 @@ var ethernetFields = func() (set [len(Builder{}.set)]uint64) {
 	}
 	return set
 }()
+
+// Zero tells whether a canonical field is matched with the value 0.
+func (b *Builder) Zero(id ID) bool { return b.Has(id) && b.number(id) == 0 }

@@ -64,6 +64,12 @@ func (b *Builder) Read(list []byte) error {
 		case !b.Wild(f.ID):
 			return fmt.Errorf("%w: %s", ErrDuplicate, f.Name)
 		}
+		if f.ID.valueIsMask() {
+			if v := e.Value[0] & mask[0]; v != 0 {
+				b.put(f.ID, 0, []byte{v}, []byte{v}, false)
+			}
+			continue
+		}
 		if f.ID.IsTunMetadata() {
 			b.setTun(f.ID, e.Value, mask, e.Mask != nil)
 			continue
@@ -128,6 +134,9 @@ func canonicalMask(f *Field, val, mask []byte) bool {
 		if val[i]&^mask[i] != 0 {
 			return false
 		}
+	}
+	if f.ID.valueIsMask() {
+		return mask == nil && val[0] == 0xff || mask != nil && mask[0] == val[0]
 	}
 	switch f.ID {
 	case CTState:

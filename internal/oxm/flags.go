@@ -15,7 +15,7 @@ type flagNames struct {
 }
 
 var (
-	ctStateNames = flagNames{names: []string{"new", "est", "rel", "rpy", "inv", "trk", "snat", "dnat"}, allowed: csAll, full: csAll}
+	ctStateNames = flagNames{names: []string{"new", "est", "rel", "rpl", "inv", "trk", "snat", "dnat"}, allowed: csAll, full: csAll}
 	tcpFlagNames = flagNames{
 		names:   []string{"fin", "syn", "rst", "psh", "ack", "urg", "ece", "cwr", "ns", "[200]", "[400]", "[800]"},
 		allowed: 0xfff, full: 0xfff,

@@ -179,3 +179,19 @@ func fill(b []byte, v byte) {
 		b[i] = v
 	}
 }
+
+// ParseHexBytes appends bytes that are written as two digits each, with dots
+// and white space between them, and returns what it cannot read
+// (lib/ofpbuf.c:ofpbuf_put_hex).
+func ParseHexBytes(b []byte, s string) ([]byte, string) {
+	for {
+		for len(s) > 0 && (s[0] == ' ' || s[0] == '.' || s[0] == '\t' || s[0] == '\r' || s[0] == '\n') {
+			s = s[1:]
+		}
+		if len(s) < 2 || digit(s[0]) == 255 || digit(s[1]) == 255 {
+			return b, s
+		}
+		b = append(b, digit(s[0])<<4|digit(s[1]))
+		s = s[2:]
+	}
+}

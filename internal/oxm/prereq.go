@@ -43,7 +43,7 @@ var prereqText = [...]string{
 	SCTP:      "sctp or sctp6",
 	ICMPv4:    "icmp",
 	ICMPv6:    "icmp6",
-	CTValid:   "a ct_state with +new, +est, +rel, +rpy, +snat or +dnat, or with +trk-inv",
+	CTValid:   "a ct_state with +new, +est, +rel, +rpl, +snat or +dnat, or with +trk-inv",
 	ND:        "icmp6 with icmp_type 135 or 136 and icmp_code 0",
 	NDSolicit: "icmp6 with icmp_type=135,icmp_code=0",
 	NDAdvert:  "icmp6 with icmp_type=136,icmp_code=0",
@@ -80,13 +80,13 @@ const (
 	csNew     = 1 << 0
 	csEst     = 1 << 1
 	csRel     = 1 << 2
-	csRpy     = 1 << 3
+	csRpl     = 1 << 3
 	csInv     = 1 << 4
 	csTrk     = 1 << 5
 	csSNAT    = 1 << 6
 	csDNAT    = 1 << 7
 	csAll     = 0xff
-	csImplied = csNew | csEst | csRel | csRpy | csSNAT | csDNAT
+	csImplied = csNew | csEst | csRel | csRpl | csSNAT | csDNAT
 )
 
 // State is the part of a match that prerequisites look at. Actions change it

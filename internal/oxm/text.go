@@ -82,6 +82,9 @@ func (f *Field) Parse(s string, ports Ports, val, mask []byte) (expected string)
 	return expected
 }
 
+// MaskOK tells whether a match may have the mask.
+func (f *Field) MaskOK(mask []byte) bool { return f.Maskable || allZero(mask) || allOnes(mask) }
+
 func (f *Field) parseInt(s string, val, mask []byte) string {
 	v, m, hasMask := strings.Cut(s, "/")
 	if !ParseBytes(v, val) || !f.fits(val) {
@@ -91,9 +94,6 @@ func (f *Field) parseInt(s string, val, mask []byte) string {
 		// -1 is how ovs-ofctl's manual writes a full mask.
 		if m != "-1" && !ParseBytes(m, mask) {
 			return "a mask: a number of at most " + strconv.Itoa(f.Bytes) + " bytes"
-		}
-		if !f.Maskable && !allZero(mask) && !allOnes(mask) {
-			return "no mask: " + f.Name + " is matched as a whole"
 		}
 	}
 	return ""
