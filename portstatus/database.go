@@ -10,6 +10,9 @@ import (
 	"github.com/flowgate/flowgate/ofctrl/vswitch"
 )
 
+// errSequence is what a DB is told that breaks its promise.
+var errSequence = errors.New("portstatus: WatchInterfaces ended without an error")
+
 // followDatabase feeds the bridge's Interface rows until ctx or the database
 // ends.
 func (t *Tracker) followDatabase(ctx context.Context) error {
@@ -33,5 +36,5 @@ func (t *Tracker) followDatabase(ctx context.Context) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	return errors.New("portstatus: the database's sequence of rows ended without a reason")
+	return errSequence
 }

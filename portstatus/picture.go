@@ -59,8 +59,13 @@ type picture struct {
 	keptEpoch uint64 // the epoch for which KeepMarks has been called
 
 	complete bool // everything was told: Synced
-	touched  []*instance
-	notices  []Event
+	changes  []change
+}
+
+// change is one thing that watchers may want to be told of.
+type change struct {
+	in     *instance // nil: notice
+	notice Event
 }
 
 // link is the state of the connection to the switch.
@@ -124,7 +129,7 @@ type instance struct {
 	sinceNumber, sinceLive, sinceMark time.Time
 
 	revision uint64 // counts what can be seen of it
-	touched  bool   // is in picture.touched
+	touched  bool   // is in picture.changes
 	waiting  bool   // somebody has waited for it for long
 	waitsFor Condition
 	checking bool // a look at its lack of a number is due
@@ -387,23 +392,26 @@ func (p *picture) current(in *instance) bool {
 	return in.number != 0 && in.epoch == p.link.epoch && p.link.state == linkCurrent
 }
 
+// touch says that an instance may have changed.
 func (p *picture) touch(in *instance) {
 	if !in.touched {
 		in.touched = true
-		p.touched = append(p.touched, in)
+		p.changes = append(p.changes, change{in: in})
 	}
 }
 
-func (p *picture) notice(e Event) { p.notices = append(p.notices, e) }
+func (p *picture) notice(e Event) { p.changes = append(p.changes, change{notice: e}) }
 
-// drain hands over what was touched and noticed since the last call.
-func (p *picture) drain() ([]*instance, []Event) {
-	touched, notices := p.touched, p.notices
-	p.touched, p.notices = nil, nil
-	for _, in := range touched {
-		in.touched = false
+// drain hands over the changes since the last call, in their order.
+func (p *picture) drain() []change {
+	changes := p.changes
+	p.changes = nil
+	for _, c := range changes {
+		if c.in != nil {
+			c.in.touched = false
+		}
 	}
-	return touched, notices
+	return changes
 }
 
 func (in *instance) failed() bool { return in.row != nil && in.row.OFPort < 0 }

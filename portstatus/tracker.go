@@ -134,33 +134,35 @@ func (t *Tracker) feed(step func(p *picture, now time.Time)) {
 	t.tell(now)
 }
 
-// tell tells everybody what the picture's last steps touched.
+// tell tells everybody what the picture's last steps changed.
 func (t *Tracker) tell(now time.Time) {
-	touched, notices := t.pic.drain()
-	for i := range notices {
-		for w := range t.watchers {
-			w.notice(notices[i])
+	for _, c := range t.pic.drain() {
+		if c.in == nil {
+			for w := range t.watchers {
+				w.notice(c.notice)
+			}
+			t.wakeAll()
+			continue
 		}
+		t.tellInstance(c.in, now)
 	}
-	if len(notices) > 0 {
-		t.wakeAll()
+}
+
+func (t *Tracker) tellInstance(in *instance, now time.Time) {
+	t.stillWaiting(in, now)
+	for w := range t.watchers {
+		w.touch(in)
 	}
-	for _, in := range touched {
-		t.stillWaiting(in, now)
-		for w := range t.watchers {
-			w.touch(in)
-		}
-		for w := range t.waiters[in.id.name] {
-			w.wake()
-		}
-		for r := range t.readers {
-			t.consider(r, in, now)
-		}
-		for r := range t.named[in.id.name] {
-			t.consider(r, in, now)
-		}
-		t.markTouched(in)
+	for w := range t.waiters[in.id.name] {
+		w.wake()
 	}
+	for r := range t.readers {
+		t.consider(r, in, now)
+	}
+	for r := range t.named[in.id.name] {
+		t.consider(r, in, now)
+	}
+	t.markTouched(in)
 }
 
 func (t *Tracker) wakeAll() {

@@ -115,7 +115,7 @@ type watchItem struct {
 // noticesMax bounds the notices in a queue; the oldest goes first.
 const noticesMax = 16
 
-func (t *Tracker) addWatcher(names []string) *watcher {
+func newWatcher(names []string) *watcher {
 	w := &watcher{
 		told: make(map[*instance]told), queued: make(map[*instance]struct{}),
 		absent: make(map[string]struct{}), ready: make(chan struct{}, 1),
@@ -126,6 +126,11 @@ func (t *Tracker) addWatcher(names []string) *watcher {
 			w.names[name] = struct{}{}
 		}
 	}
+	return w
+}
+
+func (t *Tracker) addWatcher(names []string) *watcher {
+	w := newWatcher(names)
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.watchers[w] = struct{}{}
@@ -203,6 +208,10 @@ func (t *Tracker) nextEvent(w *watcher) (Event, bool) {
 	silent := t.silentSince()
 	t.mu.Lock()
 	defer t.mu.Unlock()
+	return w.next(&t.pic, time.Now(), silent)
+}
+
+func (w *watcher) next(p *picture, now, silent time.Time) (Event, bool) {
 	for len(w.queue) > 0 {
 		item := w.queue[0]
 		w.queue[0] = watchItem{}
@@ -213,13 +222,13 @@ func (t *Tracker) nextEvent(w *watcher) (Event, bool) {
 			return *item.notice, true
 		case item.in == nil:
 			delete(w.absent, item.name)
-			missing := t.pic.missing(item.name, nil, item.waits, time.Now(), silent)
+			missing := p.missing(item.name, nil, item.waits, now, silent)
 			return Event{Kind: Waiting, Port: Port{Name: item.name}, Missing: missing}, true
 		}
 		delete(w.queued, item.in)
 		e, ok := w.event(item.in)
 		if e.Kind == Waiting {
-			e.Missing = t.pic.missing(item.in.id.name, item.in, item.in.waitsFor, time.Now(), silent)
+			e.Missing = p.missing(item.in.id.name, item.in, item.in.waitsFor, now, silent)
 		}
 		if ok {
 			return e, true

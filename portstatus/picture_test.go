@@ -1,0 +1,638 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package portstatus
+
+import (
+	"testing"
+)
+
+// pictures are the rules of the join, each as a script.
+var pictures = []struct {
+	name   string
+	bare   bool // without a database
+	script string
+}{
+	{name: "a new name is decided by PORT_STATUS and bound by its row", script: `
+		synced
+		up
+		list
+		row u1 p1
+		? p1 = -
+		! p1 live = in the database, no number yet
+		add 3=p1
+		? p1 = 3
+		! p1 live = number 3 and a link, but not live
+		mod 3=p1,live
+		? p1 = 3 live
+		row u1 p1 ofport=3
+		? p1 = 3 bound live
+		> up; synced; added p1 3
+	`},
+	{name: "PORT_STATUS may come before the row", script: `
+		synced
+		up
+		list
+		add 3=p1,live
+		? p1 = 3 live
+		> up; synced; added p1 3
+		row u1 p1
+		? p1 = 3 live
+		row u1 p1 ofport=3
+		? p1 = 3 bound live
+		> changed p1 3
+		gone u1
+		? p1 = none
+		> removed p1 3
+		del 3=p1,live
+		>
+	`},
+	{name: "a port that was there when its row came waits for its ofport", script: `
+		up
+		list 3=p1,live
+		row u1 p1
+		synced
+		? p1 = -
+		! p1 live = the switch lists it as number 3, but the database does not confirm that yet
+		row u1 p1 ofport=3
+		? p1 = 3 bound live
+	`},
+	{name: "an ofport without a port is left over", script: `
+		row u1 p1 ofport=3
+		synced
+		! p1 live = not connected to the switch
+		up
+		! p1 live = connected, but the switch has not told its ports yet
+		list
+		? p1 = -
+		! p1 live = in the database, no number yet
+	`},
+	{name: "case 5a: deleted and added", script: `
+		row u1 p1 ofport=3
+		synced
+		up
+		list 3=p1,live
+		? p1 = 3 bound live
+		> added p1 3; up; synced
+		gone u1
+		del 3=p1,live
+		row u2 p1
+		add 6=p1
+		? p1 = -
+		mod 6=p1,live
+		row u2 p1 ofport=6
+		? p1 = 6 bound live
+		> removed p1 3; added p1 6
+	`},
+	{name: "case 5b: deleted and added in one transaction, taken over without a word", script: `
+		row u1 p1 ofport=3
+		synced
+		up
+		list 3=p1,live
+		> added p1 3; up; synced
+		gone u1
+		row u2 p1
+		? p1 = -
+		row u2 p1 ofport=3
+		? p1 = 3 bound live
+		> removed p1 3; added p1 3
+	`},
+	{name: "case 5c: another type in one transaction", script: `
+		row u1 p1 ofport=3
+		synced
+		up
+		list 3=p1,live
+		> added p1 3; up; synced
+		gone u1
+		row u2 p1
+		del 3=p1,live
+		add 3=p1
+		mod 3=p1,live
+		? p1 = -
+		row u2 p1 ofport=3
+		? p1 = 3 bound live
+		> removed p1 3; added p1 3
+	`},
+	{name: "a late DELETE for the old instance leaves the new one alone", script: `
+		row u1 p1 ofport=3
+		synced
+		up
+		list 3=p1,live
+		gone u1
+		row u2 p1
+		add 6=p1,live
+		row u2 p1 ofport=6
+		del 3=p1,live
+		? p1 = 6 bound live
+	`},
+	{name: "the type changes and the number stays", script: `
+		row u1 p1 ofport=3
+		synced
+		up
+		list 3=p1,live
+		> added p1 3; up; synced
+		del 3=p1,live
+		? p1 = -
+		> changed p1 0
+		add 3=p1
+		mod 3=p1,live
+		? p1 = 3 bound live
+		> changed p1 3
+	`},
+	{name: "another number is asked for", script: `
+		row u1 p1 ofport=3
+		synced
+		up
+		list 3=p1,live
+		> added p1 3; up; synced
+		del 3=p1,live
+		add 40000=p1
+		mod 40000=p1,live
+		? p1 = 40000 live
+		> renumbered p1 3->40000
+		row u1 p1 ofport=40000
+		? p1 = 40000 bound live
+	`},
+	{name: "two ports swap numbers over a restart", script: `
+		row u1 p1 ofport=1
+		row u2 p2 ofport=2
+		synced
+		up
+		list 1=p1,live 2=p2,live
+		> added p1 1; added p2 2; up; synced
+		down
+		? p1 = -
+		up
+		list 1=p2,live 2=p1,live
+		? p1 = -
+		! p1 live = the switch lists it as number 2, but the database does not confirm that yet
+		row u1 p1 ofport=2
+		row u2 p2 ofport=1
+		? p1 = 2 bound live
+		? p2 = 1 bound live
+		> down; up; renumbered p1 1->2; renumbered p2 2->1; synced
+	`},
+	{name: "a restart that keeps the number is a new epoch of the port", script: `
+		row u1 p1 ofport=1
+		synced
+		up
+		list 1=p1,live
+		> added p1 1; up; synced
+		down
+		up
+		list 1=p1
+		? p1 = 1 bound
+		mod 1=p1,live
+		> down; up; changed p1 1; synced
+	`},
+	{name: "deleted while disconnected", script: `
+		row u1 p1 ofport=1
+		synced
+		up
+		list 1=p1,live
+		> added p1 1; up; synced
+		down
+		gone u1
+		up
+		list
+		? p1 = none
+		> down; removed p1 1; up; synced
+	`},
+	{name: "moved to another bridge and back", script: `
+		row u1 p1 ofport=1
+		synced
+		up
+		list 1=p1,live
+		> added p1 1; up; synced
+		gone u1
+		del 1=p1,live
+		row u1 p1 ofport=1
+		? p1 = -
+		add 5=p1,live
+		? p1 = -
+		row u1 p1 ofport=5
+		? p1 = 5 bound live
+		> removed p1 1; added p1 5
+	`},
+	{name: "an epoch that is over decides nothing", script: `
+		synced
+		up
+		list
+		add 3=p1,live
+		? p1 = 3 live
+		down
+		up
+		list 3=p1,live
+		? p1 = none
+		row u1 p1
+		? p1 = -
+		row u1 p1 ofport=3
+		? p1 = 3 bound live
+	`},
+	{name: "a gap makes nothing usable until the listing", script: `
+		row u1 p1 ofport=1
+		row u2 p2 ofport=2
+		synced
+		up
+		list 1=p1,live 2=p2,live
+		> added p1 1; added p2 2; up; synced
+		gap
+		? p1 = -
+		del 1=p1
+		list 2=p2,live 3=p3,live
+		? p1 = -
+		? p2 = 2 bound live
+		! p1 live = in the database, no number yet
+		> gap; changed p1 0; synced
+	`},
+	{name: "case 7c: could not be created, then mended", script: `
+		synced
+		up
+		list
+		row u1 p1
+		> up; synced; added p1 0
+		row u1 p1 ofport=-1 error=nosuch
+		? p1 = - failed
+		! p1 live = ovs-vswitchd could not create the port (ofport -1): nosuch
+		> failed p1 nosuch
+		row u1 p1 ofport=-1 error=other
+		> failed p1 other
+		add 4=p1
+		? p1 = 4 failed
+		row u1 p1 ofport=4
+		? p1 = 4 bound
+		> changed p1 4
+	`},
+	{name: "a watcher that comes late is told of a failure", script: `
+		synced
+		row u1 p1 ofport=-1 error=nosuch
+		> added p1 0; failed p1 nosuch
+	`},
+	{name: "case 7e: ADD is not live, MODIFY is, a DELETE that carries LIVE is gone", script: `
+		row u1 p1
+		synced
+		up
+		list
+		add 1=p1
+		? p1 = 1
+		mod 1=p1,live
+		? p1 = 1 live
+		mod 1=p1,down
+		? p1 = 1
+		! p1 live = number 1, but link down
+		mod 1=p1,live
+		del 1=p1,live
+		? p1 = -
+	`},
+	{name: "case 7f: a number and an error", script: `
+		synced
+		up
+		list
+		row u1 p1
+		add 1=p1,live
+		row u1 p1 ofport=1 error=nopeer
+		? p1 = 1 bound live
+	`},
+	{name: "case 6: long names are told apart by number", script: `
+		row u1 verylongportname-1
+		row u2 verylongportname-2
+		synced
+		up
+		list
+		add 1=verylongportname-2
+		add 2=verylongportname-1
+		mod 1=verylongportname-2,live
+		? verylongportname-1 = -
+		? verylongportname-2 = -
+		row u1 verylongportname-1 ofport=2
+		row u2 verylongportname-2 ofport=1
+		? verylongportname-1 = 2 bound
+		? verylongportname-2 = 1 bound live
+	`},
+	{name: "a name of 15 bytes is decided by PORT_STATUS if its row is the only one", script: `
+		row u1 abcdefghijklmno
+		synced
+		up
+		list
+		add 1=abcdefghijklmno
+		? abcdefghijklmno = 1
+		row u2 abcdefghijklmnop ofport=1
+		? abcdefghijklmno = -
+		? abcdefghijklmnop = 1 bound
+	`},
+	{name: "a name of 15 bytes without a row may be a cut one", script: `
+		synced
+		up
+		list
+		add 1=abcdefghijklmno
+		? abcdefghijklmno = none
+		row u1 abcdefghijklmno ofport=1
+		? abcdefghijklmno = 1 bound
+	`},
+	{name: "the bridge's own port", script: `
+		row u0 br0 ofport=65534
+		synced
+		up
+		list LOCAL=br0,live
+		? br0 = LOCAL bound live
+	`},
+	{name: "the database is away", script: `
+		row u1 p1 ofport=1
+		synced
+		up
+		list 1=p1,live
+		basedown
+		? p1 = 1 bound live
+		add 2=p2,live
+		? p2 = 2 live
+		! p3 live = not connected to the database (refused)
+		gone u1
+		synced
+		! p3 live = not in the database
+	`},
+	{name: "without a database", bare: true, script: `
+		! p1 live = not connected to the switch
+		up
+		list 1=p1,live
+		> up; added p1 1; synced
+		? p1 = 1 live
+		! p2 live = the switch has no such port
+		del 1=p1,live
+		add 1=p1
+		? p1 = 1
+		> removed p1 1; added p1 1
+		down
+		up
+		list 1=p1 2=p2
+		> down; up; changed p1 1; added p2 2; synced
+		down
+		up
+		list 2=p1
+		> down; up; removed p1 1; added p1 2; removed p2 2; synced
+	`},
+	{name: "without a database the same cut name is ambiguous", bare: true, script: `
+		up
+		list 1=verylongportname-1
+		? verylongportname-1 = portstatus: verylongportname-1: ambiguous port name
+		? verylongportnam = 1
+		add 2=verylongportname-2
+		? verylongportnam = portstatus: verylongportnam: ambiguous port name
+		del 1=verylongportname-1
+		? verylongportnam = 2
+	`},
+	{name: "reserved numbers are no ports", bare: true, script: `
+		up
+		list 65280=odd 0=zero
+		? odd = none
+		? zero = none
+	`},
+	{name: "came and went unseen", script: `
+		synced
+		up
+		list
+		row u1 p1
+		add 1=p1
+		gone u1
+		del 1=p1
+		> up; synced
+	`},
+}
+
+func TestPicture(t *testing.T) {
+	for _, test := range pictures {
+		t.Run(test.name, func(t *testing.T) {
+			newScript(t, !test.bare, markRules{}).run(test.script)
+		})
+	}
+}
+
+// marking are the lives of a mark.
+var marking = []struct {
+	name   string
+	rules  markRules
+	script string
+}{
+	{name: "set", script: `
+		row u1 p1 ofport=1 ver=uid1
+		synced
+		up
+		list 1=p1,live
+		? p1 = 1 bound live
+		write p1 = nothing
+		wish p1
+		write p1 = set flowgate-installed=uid1 guard u1,uid1
+		write p1 = nothing
+		wrote p1
+		write p1 = later
+		row u1 p1 ofport=1 ver=uid1 mark=uid1 ts=ours
+		? p1 = 1 bound live installed
+		write p1 = nothing
+	`},
+	{name: "without iface-id-ver the value is the uuid", script: `
+		row u1 p1 ofport=1
+		synced
+		up
+		list 1=p1
+		? p1 = 1 bound
+		wish p1
+		write p1 = set flowgate-installed=u1 guard u1
+	`},
+	{name: "the row may show it before the write has ended", script: `
+		row u1 p1 ofport=1
+		synced
+		up
+		list 1=p1
+		? p1 = 1 bound
+		wish p1
+		write p1 = set flowgate-installed=u1 guard u1
+		row u1 p1 ofport=1 mark=u1 ts=ours
+		wrote p1
+		? p1 = 1 bound installed
+		write p1 = nothing
+	`},
+	{name: "not before the database confirms the port", script: `
+		row u1 p1
+		synced
+		up
+		list
+		add 1=p1,live
+		? p1 = 1 live
+		! p1 installed = number 1, but no mark; the switch lists it as number 1, but the database does not confirm that yet
+		wish p1
+		write p1 = nothing
+		row u1 p1 ofport=1
+		write p1 = set flowgate-installed=u1 guard u1
+	`},
+	{name: "case 9: a late confirmation for the old instance", script: `
+		row u1 p1 ofport=1 ver=uid1
+		synced
+		up
+		list 1=p1
+		? p1 = 1 bound
+		gone u1
+		row u2 p1 ofport=1 ver=uid2
+		wish p1 = portstatus: p1: the port instance was replaced or removed
+		write p1 = nothing
+	`},
+	{name: "an earlier epoch or number", script: `
+		row u1 p1 ofport=1
+		synced
+		up
+		list 1=p1
+		? p1 = 1 bound
+		down
+		wish p1 = portstatus: p1: the port's epoch or number has passed
+		up
+		list 1=p1
+		wish p1 = portstatus: p1: the port's epoch or number has passed
+		? p1 = 1 bound
+		del 1=p1
+		add 9=p1
+		wish p1 = portstatus: p1: the port's epoch or number has passed
+	`},
+	{name: "another version takes the row over", script: `
+		row u1 p1 ofport=1 ver=uid1
+		synced
+		up
+		list 1=p1
+		? p1 = 1 bound
+		wish p1
+		write p1 = set flowgate-installed=uid1 guard u1,uid1
+		wrote p1
+		row u1 p1 ofport=1 ver=uid2 mark=uid1 ts=ours
+		? p1 = 1 bound
+		write p1 = remove flowgate-installed
+		wrote p1
+		wish p1
+		write p1 = later
+		row u1 p1 ofport=1 ver=uid2
+		write p1 = set flowgate-installed=uid2 guard u1,uid2
+	`},
+	{name: "a new epoch: removed, seen absent, set again", script: `
+		row u1 p1 ofport=1 mark=u1 ts=77
+		synced
+		! p1 installed = not connected to the switch
+		write p1 = nothing
+		up
+		? p1 = -
+		list 1=p1
+		write p1 = remove flowgate-installed
+		? p1 = 1 bound
+		wish p1
+		wrote p1
+		write p1 = later
+		row u1 p1 ofport=1
+		write p1 = set flowgate-installed=u1 guard u1
+	`},
+	{name: "kept over an epoch", rules: markRules{keep: true}, script: `
+		row u1 p1 ofport=1 mark=u1 ts=77
+		row u2 p2 ofport=2 mark=u2 ts=77
+		synced
+		up
+		list 1=p1 2=p2
+		? p1 = 1 bound
+		write p1 = nothing
+		keep p1
+		? p1 = 1 bound installed
+		write p1 = nothing
+		write p2 = remove flowgate-installed
+	`},
+	{name: "a port that is lost loses its mark", script: `
+		row u1 p1 ofport=1
+		synced
+		up
+		list 1=p1
+		? p1 = 1 bound
+		wish p1
+		write p1 = set flowgate-installed=u1 guard u1
+		wrote p1
+		row u1 p1 ofport=1 mark=u1 ts=ours
+		? p1 = 1 bound installed
+		mod 1=p1,down
+		? p1 = 1 bound installed
+		del 1=p1
+		? p1 = -
+		write p1 = remove flowgate-installed
+	`},
+	{name: "failed writes are tried again", script: `
+		row u1 p1 ofport=1
+		synced
+		up
+		list 1=p1
+		? p1 = 1 bound
+		wish p1
+		write p1 = set flowgate-installed=u1 guard u1
+		failed p1
+		write p1 = later
+		wait 200ms
+		write p1 = set flowgate-installed=u1 guard u1
+		failed p1
+		wait 200ms
+		write p1 = later
+		wait 200ms
+		basedown
+		write p1 = nothing
+		synced
+		write p1 = set flowgate-installed=u1 guard u1
+		# the last write was done although its reply was lost
+		failed p1
+		row u1 p1 ofport=1 mark=u1 ts=ours
+		? p1 = 1 bound installed
+	`},
+	{name: "a guard that did not hold is tried again when the row has changed", script: `
+		row u1 p1 ofport=1
+		synced
+		up
+		list 1=p1
+		? p1 = 1 bound
+		wish p1
+		write p1 = set flowgate-installed=u1 guard u1
+		refused p1
+		write p1 = later
+		row u1 p1 ofport=1 other=1
+		write p1 = set flowgate-installed=u1 guard u1
+	`},
+	{name: "no mark while disconnected", script: `
+		row u1 p1 ofport=1
+		synced
+		up
+		list 1=p1
+		? p1 = 1 bound
+		wish p1
+		down
+		write p1 = nothing
+	`},
+	{name: "OVN's keys", rules: markRules{ovn: true}, script: `
+		row u1 p1 ofport=1 ver=uid1
+		synced
+		up
+		list 1=p1
+		? p1 = 1 bound
+		wish p1
+		write p1 = set ovn-installed=true guard u1,uid1
+		wrote p1
+		row u1 p1 ofport=1 ver=uid1 mark=true ts=ours
+		? p1 = 1 bound installed
+	`},
+}
+
+func TestMarks(t *testing.T) {
+	for _, test := range marking {
+		t.Run(test.name, func(t *testing.T) {
+			test.rules.write = true
+			newScript(t, true, test.rules).run(test.script)
+		})
+	}
+}
+
+func TestReadOnlyMarks(t *testing.T) {
+	newScript(t, true, markRules{}).run(`
+		row u1 p1 ofport=1 ver=uid1 mark=uid0
+		synced
+		up
+		list 1=p1
+		? p1 = 1 bound
+		row u1 p1 ofport=1 ver=uid1 mark=uid1
+		? p1 = 1 bound installed
+		write p1 = nothing
+	`)
+}
