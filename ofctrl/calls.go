@@ -3,6 +3,8 @@
 package ofctrl
 
 import (
+	"errors"
+	"slices"
 	"sync"
 
 	"github.com/flowgate/flowgate/internal/ofp"
@@ -10,18 +12,41 @@ import (
 
 // calls knows every transaction id in use: those of single requests, each with
 // its call, and the blocks that pipelines have taken. It gives out ids that are
-// never 0, which the switch uses for its own messages, and never in use.
+// never 0, which the switch uses for its own messages, and never in use. The
+// two kinds of ids have a half of the number space each, so that the blocks of
+// one pipeline follow each other without gaps and are kept as one:
+//
+//	0                  the switch's own messages
+//	1..firstXID-1      the handshake
+//	firstXID..         blocks
+//	singleXID..        single requests
 //
 // A call that was given up keeps its id until its reply has come, so that a
 // late reply is dropped and not taken for another's.
 type calls struct {
 	mu        sync.Mutex
-	next      uint32
+	next      uint32 // the next single id to try
+	nextBlock uint32 // the next block to try
 	byXID     map[uint32]*call
 	blocks    []block
 	abandoned int
 	err       error // set once: the connection has ended
 }
+
+const (
+	firstXID  uint32 = 16
+	singleXID uint32 = 1 << 31
+
+	// abandonedMax bounds the ids kept for replies that may never come. The
+	// switch answers in order, so only a broken one reaches it.
+	abandonedMax = 4096
+	// blockMax bounds how many ids one pipeline holds: beyond it, its oldest
+	// are given up.
+	blockMax = 1 << 30
+)
+
+// errNoXID is not reached with fewer than a billion messages in flight.
+var errNoXID = errors.New("ofctrl: every transaction id is in use")
 
 // call is one request that waits for its reply.
 type call struct {
@@ -43,12 +68,10 @@ type block struct {
 
 func (b block) has(xid uint32) bool { return xid-b.first < b.n }
 
-// abandonedMax bounds the ids kept for replies that may never come. The
-// switch answers in order, so only a broken one reaches it.
-const abandonedMax = 4096
+func (b block) end() uint32 { return b.first + b.n }
 
 func newCalls() *calls {
-	return &calls{next: firstXID, byXID: make(map[uint32]*call)}
+	return &calls{next: singleXID, nextBlock: firstXID, byXID: make(map[uint32]*call)}
 }
 
 // add registers a call under a fresh id.
@@ -58,7 +81,7 @@ func (cs *calls) add(c *call) error {
 	if cs.err != nil {
 		return cs.err
 	}
-	c.xid = cs.freeLocked(1)
+	c.xid = cs.singleLocked()
 	cs.byXID[c.xid] = c
 	return nil
 }
@@ -67,7 +90,18 @@ func (cs *calls) add(c *call) error {
 func (cs *calls) one() uint32 {
 	cs.mu.Lock()
 	defer cs.mu.Unlock()
-	return cs.freeLocked(1)
+	return cs.singleLocked()
+}
+
+// singleLocked ends: memory does not hold as many calls as there are ids.
+func (cs *calls) singleLocked() uint32 {
+	for {
+		xid := cs.next | singleXID
+		cs.next = xid + 1
+		if _, used := cs.byXID[xid]; !used {
+			return xid
+		}
+	}
 }
 
 // block takes n consecutive ids for the pipeline.
@@ -77,62 +111,64 @@ func (cs *calls) block(p *Pipeline, n uint32) (uint32, error) {
 	if cs.err != nil {
 		return 0, cs.err
 	}
-	first := cs.freeLocked(n)
+	first, err := cs.freeBlockLocked(n)
+	if err != nil {
+		return 0, err
+	}
+	cs.nextBlock = first + n
+	for i := range cs.blocks {
+		if b := &cs.blocks[i]; b.owner == p && b.end() == first {
+			b.n += n
+			if b.n > blockMax {
+				b.first, b.n = b.end()-blockMax, blockMax
+			}
+			return first, nil
+		}
+	}
 	cs.blocks = append(cs.blocks, block{first: first, n: n, owner: p})
 	return first, nil
 }
 
-// freeLocked finds n consecutive ids that are not in use.
-func (cs *calls) freeLocked(n uint32) uint32 {
+// freeBlockLocked finds n consecutive ids that no block has.
+func (cs *calls) freeBlockLocked(n uint32) (uint32, error) {
+	first, wrapped := cs.nextBlock, false
 	for {
-		first := cs.next
-		if first == 0 || first+n-1 < first { // 0, or it wraps on the way
-			cs.next = 1
-			continue
+		if first < firstXID || first > singleXID-n {
+			if wrapped {
+				return 0, errNoXID
+			}
+			first, wrapped = firstXID, true
 		}
-		if used := cs.usedLocked(first, n); used != 0 {
-			cs.next = used + 1
-			continue
+		want := block{first: first, n: n}
+		i := slices.IndexFunc(cs.blocks, func(b block) bool { return b.has(first) || want.has(b.first) })
+		if i < 0 {
+			return first, nil
 		}
-		cs.next = first + n
-		return first
+		first = cs.blocks[i].end()
 	}
 }
 
-// usedLocked returns an id in first..first+n-1 up to which none is free, or 0.
-func (cs *calls) usedLocked(first, n uint32) uint32 {
-	want := block{first: first, n: n}
-	for _, b := range cs.blocks {
-		if want.has(b.first) || b.has(first) {
-			return b.first + b.n - 1
+// shrink gives back the ids from end on of the block that holds them.
+func (cs *calls) shrink(p *Pipeline, end, blockEnd uint32) {
+	cs.mu.Lock()
+	defer cs.mu.Unlock()
+	if cs.nextBlock != blockEnd { // another pipeline's follow
+		return
+	}
+	for i := range cs.blocks {
+		if b := &cs.blocks[i]; b.owner == p && b.end() == blockEnd {
+			b.n -= blockEnd - end
+			cs.nextBlock = end
+			return
 		}
 	}
-	if n == 1 {
-		if _, ok := cs.byXID[first]; ok {
-			return first
-		}
-		return 0
-	}
-	for xid := range cs.byXID {
-		if want.has(xid) {
-			return xid
-		}
-	}
-	return 0
 }
 
 // release gives back the blocks of a pipeline.
 func (cs *calls) release(p *Pipeline) {
 	cs.mu.Lock()
 	defer cs.mu.Unlock()
-	kept := cs.blocks[:0]
-	for _, b := range cs.blocks {
-		if b.owner != p {
-			kept = append(kept, b)
-		}
-	}
-	clear(cs.blocks[len(kept):])
-	cs.blocks = kept
+	cs.blocks = slices.DeleteFunc(cs.blocks, func(b block) bool { return b.owner == p })
 }
 
 // remove forgets a call whose request was never sent.
@@ -187,9 +223,9 @@ func (cs *calls) take(t ofp.Type, xid uint32, last bool) (c *call, p *Pipeline, 
 		return c, nil, false
 	}
 	if t == ofp.TypeError {
-		for i := len(cs.blocks) - 1; i >= 0; i-- {
-			if cs.blocks[i].has(xid) {
-				return nil, cs.blocks[i].owner, false
+		for _, b := range cs.blocks {
+			if b.has(xid) {
+				return nil, b.owner, false
 			}
 		}
 	}

@@ -41,6 +41,7 @@ type Conn struct {
 	calls  *calls
 	hub    *hub
 	ownHub bool
+	seen   observer
 	done   chan struct{} // closed when every goroutine has ended
 
 	bundles atomic.Uint32 // ids given out
@@ -73,7 +74,11 @@ func connect(ctx context.Context, to Connector, o *Options, h *hub, epoch uint64
 // takes it over. The context bounds only the handshake; if it fails, nc is
 // closed.
 func Client(ctx context.Context, nc net.Conn, o *Options) (*Conn, error) {
-	return client(ctx, nc, nc.RemoteAddr().String(), o, nil, 1)
+	addr := ""
+	if peer := nc.RemoteAddr(); peer != nil {
+		addr = peer.String()
+	}
+	return client(ctx, nc, addr, o, nil, 1)
 }
 
 func client(ctx context.Context, nc net.Conn, addr string, o *Options, h *hub, epoch uint64) (*Conn, error) {
@@ -82,7 +87,8 @@ func client(ctx context.Context, nc net.Conn, addr string, o *Options, h *hub, e
 	if opts.WrapConn != nil {
 		nc = opts.WrapConn(nc)
 	}
-	hs := handshake{nc: nc, frames: ofp.NewFrameReader(nc, readBuffer), opts: &opts, addr: addr, local: local}
+	seen := observer{trace: opts.Trace, log: opts.Logger, addr: addr, epoch: epoch}
+	hs := handshake{nc: nc, frames: ofp.NewFrameReader(nc, readBuffer), opts: &opts, seen: &seen, addr: addr, local: local}
 	if err := hs.run(ctx); err != nil {
 		_ = nc.Close()
 		return nil, &OpError{Op: "handshake with", Addr: addr, Err: err, unsent: true}
@@ -90,13 +96,16 @@ func client(ctx context.Context, nc net.Conn, addr string, o *Options, h *hub, e
 	c := &Conn{
 		nc: nc, opts: opts, addr: addr, epoch: epoch, features: Features(hs.features),
 		out: newOutbox(opts.SendBuffer), calls: newCalls(), hub: h,
-		done: make(chan struct{}),
+		seen: seen, done: make(chan struct{}),
 		probe: probe{
 			interval: opts.ProbeInterval, dead: opts.DeadInterval, last: time.Now(),
 		},
 	}
 	if h == nil {
 		c.hub, c.ownHub = new(hub), true
+	}
+	if opts.Trace.Sent != nil || o != nil && o.Logger != nil {
+		c.out.sent = c.seen.sent
 	}
 	c.ctx, c.cancel = context.WithCancelCause(context.Background())
 	c.start(&hs)
@@ -113,13 +122,27 @@ func (c *Conn) start(hs *handshake) {
 	c.hub.publish(Event{Kind: Up, Epoch: c.epoch, Conn: c})
 	var work sync.WaitGroup
 	work.Go(func() { c.fail(c.read(hs)) })
-	work.Go(func() { c.fail(c.out.run(c.ctx, c.nc)) })
+	work.Go(func() { c.fail(c.write()) })
 	work.Go(func() { c.fail(c.watch()) })
 	go func() {
 		work.Wait()
 		c.finish()
 		close(c.done)
 	}()
+}
+
+// write sends what is queued until the connection ends. When it can not write
+// any more the reader gets a moment for what the switch sent before it closed:
+// it may be the answer to a commit.
+func (c *Conn) write() error {
+	err := c.out.run(c.ctx, c.nc)
+	if c.ctx.Err() != nil {
+		return err
+	}
+	err = fmt.Errorf("ofctrl: write: %w", err)
+	c.out.close(closed(err))
+	_ = sleep(c.ctx, writeErrorGrace)
+	return err
 }
 
 // fail ends the connection; the first cause counts.
@@ -177,8 +200,9 @@ func (c *Conn) SilentSince() time.Time {
 // Opening a bundle under the id of one that is open destroys that one.
 func (c *Conn) NewBundleID() uint32 { return c.bundles.Add(1) }
 
-// Subscribe returns a queue of what the switch sends from now on.
-func (c *Conn) Subscribe(o *SubOptions) *Sub { return c.hub.subscribe(o) }
+// Subscribe returns a queue of what the switch sends from now on. The Sub ends
+// with the connection, after its Down.
+func (c *Conn) Subscribe(o *SubOptions) *Sub { return c.hub.subscribe(o, c) }
 
 // read hands on what arrives, in order, until the connection ends.
 func (c *Conn) read(hs *handshake) error {
@@ -198,11 +222,9 @@ func (c *Conn) read(hs *handshake) error {
 		c.probeMu.Unlock()
 		seq++
 		f := Frame{Type: uint8(h.Type), XID: h.XID, Seq: seq, Raw: msg}
-		if hook := c.opts.Trace.Received; hook != nil {
-			hook(f)
-		}
+		c.seen.received(f)
 		if h.Type == ofp.TypeEchoRequest {
-			if err := c.out.appendNow(ofp.Echo(nil, ofp.TypeEchoReply, h.XID, msg[ofp.HeaderLen:])); err != nil {
+			if err := c.out.appendNow(ofp.EchoReply(nil, msg)); errors.Is(err, errEchoFlood) {
 				return err
 			}
 			continue
@@ -223,9 +245,15 @@ func readError(err error) error {
 	return fmt.Errorf("ofctrl: read: %w", err)
 }
 
-// dispatch hands a frame to whom it answers, or else to the subscribers.
+// dispatch hands a frame to whom it answers, or else to the subscribers. A
+// message of another version answers nothing: it goes to the subscribers as it
+// is. Open vSwitch sends refusals of flow monitors so.
 func (c *Conn) dispatch(f Frame) {
 	t := ofp.Type(f.Type)
+	if f.Raw[0] != ofp.Version {
+		c.publish(f)
+		return
+	}
 	last := true
 	if t == ofp.TypeMultipartReply {
 		m, err := ofp.ParseMultipart(f.Raw)
@@ -238,11 +266,15 @@ func (c *Conn) dispatch(f Frame) {
 		call.reply(f, nil)
 	case pipeline != nil:
 		pipeline.refused(f)
-	case isEvent(t):
-		lost := c.hub.publish(Event{Kind: Received, Epoch: c.epoch, Frame: f})
-		if hook := c.opts.Trace.Lost; hook != nil && lost > 0 {
-			hook(f)
-		}
+	case isEvent(t, f.Raw):
+		c.publish(f)
+	}
+}
+
+func (c *Conn) publish(f Frame) {
+	lost := c.hub.publish(Event{Kind: Received, Epoch: c.epoch, Frame: f})
+	if hook := c.opts.Trace.Lost; hook != nil && lost > 0 {
+		hook(f)
 	}
 }
 

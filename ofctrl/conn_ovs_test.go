@@ -111,7 +111,7 @@ func TestOVSPortStatusInOrder(t *testing.T) {
 		require.Equal(t, number, port.Number)
 		got = append(got, fmt.Sprint(reason, " live=", port.Live()))
 	}
-	require.Equal(t, []string{"0 live=false", "2 live=true", "1 live=true"}, got)
+	require.Equal(t, []string{"ADD live=false", "MOD live=true", "DEL live=true"}, got)
 }
 
 // Case 7d: 1,001 ports come in more than one segment.

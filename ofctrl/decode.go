@@ -3,6 +3,7 @@
 package ofctrl
 
 import (
+	"errors"
 	"fmt"
 
 	"antrea.io/libOpenflow/openflow15"
@@ -13,7 +14,7 @@ import (
 
 // ErrDecode is wrapped by the error for a message that libOpenflow can not
 // decode. The message itself may be fine: Raw has it.
-var ErrDecode = fmt.Errorf("ofctrl: libOpenflow cannot decode the message")
+var ErrDecode = errors.New("ofctrl: libOpenflow cannot decode the message")
 
 // Decode turns the frame into libOpenflow's type for it. That library panics
 // on, or does not know, some of what Open vSwitch sends (a flow dump with

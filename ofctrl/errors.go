@@ -36,7 +36,7 @@ var (
 
 // OpError is a failed operation on a connection.
 type OpError struct {
-	Op    string // "dial", "handshake", "request", "barrier", "send", ...
+	Op    string // "dial", "handshake with", "request to", "barrier on", ...
 	Addr  string // of the switch
 	Epoch uint64 // of the connection, 0 before there is one
 	XID   uint32 // of the request, 0 if it had none
@@ -139,12 +139,20 @@ var (
 	ErrBundleTimeout = &SwitchError{Type: 17, Code: 14} // OFPBFC_TIMEOUT: the bundle was idle for too long
 )
 
-func switchError(frame Frame) (*SwitchError, error) {
-	e, err := ofp.ParseError(frame.Raw)
-	if err != nil {
-		return nil, err
+// refusal returns the *SwitchError that a frame is, nil if it is none.
+func refusal(f Frame) error {
+	if ofp.Type(f.Type) != ofp.TypeError {
+		return nil
 	}
-	return &SwitchError{Type: e.Type, Code: e.Code, Vendor: e.Vendor, XID: e.XID, Data: e.Data}, nil
+	e, err := ofp.ParseError(f.Raw)
+	if err != nil {
+		return err
+	}
+	return switchError(e)
+}
+
+func switchError(e ofp.Error) *SwitchError {
+	return &SwitchError{Type: e.Type, Code: e.Code, Vendor: e.Vendor, XID: e.XID, Data: e.Data}
 }
 
 // VersionError says that the switch does not speak OpenFlow 1.5. It matches

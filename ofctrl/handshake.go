@@ -4,6 +4,7 @@ package ofctrl
 
 import (
 	"context"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"net"
@@ -34,7 +35,6 @@ const (
 	xidPacketInFormat
 	xidControllerID
 	xidBarrier
-	firstXID = 16
 )
 
 var handshakeSteps = map[uint32]string{
@@ -49,6 +49,7 @@ type handshake struct {
 	nc       net.Conn
 	frames   *ofp.FrameReader
 	opts     *Options
+	seen     *observer
 	addr     string
 	local    bool
 	features ofp.Features
@@ -59,7 +60,7 @@ type handshake struct {
 
 // run performs the handshake. It leaves no deadline on the connection.
 func (h *handshake) run(ctx context.Context) error {
-	stop := context.AfterFunc(ctx, func() { _ = h.nc.SetDeadline(time.Unix(1, 0)) })
+	stop := context.AfterFunc(ctx, func() { _ = h.nc.SetDeadline(longAgo) })
 	err := h.hello(ctx)
 	if err == nil {
 		err = h.setUp()
@@ -76,36 +77,39 @@ func (h *handshake) run(ctx context.Context) error {
 	return err
 }
 
-func (h *handshake) timeouts() (firstByte, rest time.Duration) {
-	rest = h.opts.HandshakeTimeout
-	firstByte = rest
-	if rest == 0 {
-		rest, firstByte = defaultHandshakeTimeout, defaultHandshakeTimeout
-		if h.local {
-			firstByte = localFirstByteTimeout
-		}
+// longAgo is the deadline that ends every read and write at once.
+var longAgo = time.Unix(1, 0)
+
+// deadline bounds what follows, unless ctx has ended: then it has put its own
+// deadline, or is about to.
+func (h *handshake) deadline(ctx context.Context, d time.Duration) {
+	_ = h.nc.SetDeadline(time.Now().Add(d))
+	if ctx.Err() != nil {
+		_ = h.nc.SetDeadline(longAgo)
 	}
-	return firstByte, rest
 }
 
 func (h *handshake) hello(ctx context.Context) error {
-	firstByte, rest := h.timeouts()
-	_ = h.nc.SetDeadline(time.Now().Add(firstByte))
-	if ctx.Err() != nil { // a deadline set by its end was just overwritten
-		return ctx.Err()
+	timeout := h.opts.HandshakeTimeout
+	patient := h.local && timeout <= 0
+	setDefault(&timeout, defaultHandshakeTimeout)
+	if patient {
+		h.deadline(ctx, localFirstByteTimeout)
+	} else {
+		h.deadline(ctx, timeout)
 	}
 	if err := h.write(ofp.Hello(nil, ofp.OnlyVersion15, xidHello)); err != nil {
 		return step(xidHello, err)
 	}
-	h.frames.Begun = func() { _ = h.nc.SetReadDeadline(time.Now().Add(rest)) }
+	if patient {
+		if err := h.frames.Wait(); err != nil {
+			return step(xidHello, err)
+		}
+		h.deadline(ctx, timeout)
+	}
 	head, msg, err := h.next()
-	h.frames.Begun = nil
 	if err != nil {
 		return step(xidHello, err)
-	}
-	_ = h.nc.SetDeadline(time.Now().Add(rest))
-	if ctx.Err() != nil {
-		return ctx.Err()
 	}
 	switch head.Type { //nolint:exhaustive // the rest is one case
 	case ofp.TypeError:
@@ -119,16 +123,16 @@ func (h *handshake) hello(ctx context.Context) error {
 		return step(xidHello, err)
 	}
 	if !offered.Has(ofp.Version) {
-		return step(xidHello, h.noCommonVersion(offered))
+		return step(xidHello, h.noCommonVersion(ctx, offered))
 	}
 	return nil
 }
 
 // noCommonVersion tells the switch, waits a moment for its own explanation, and
 // returns the error.
-func (h *handshake) noCommonVersion(offered ofp.Versions) error {
+func (h *handshake) noCommonVersion(ctx context.Context, offered ofp.Versions) error {
+	h.deadline(ctx, versionRefusalTextTimeout)
 	_ = h.write(ofp.AppendError(nil, 0, ofp.ErrorTypeHelloFailed, 0, []byte("flowgate speaks only OpenFlow15")))
-	_ = h.nc.SetReadDeadline(time.Now().Add(versionRefusalTextTimeout))
 	if head, msg, err := h.next(); err == nil && head.Type == ofp.TypeError {
 		return h.refusal(offered, msg)
 	}
@@ -141,14 +145,23 @@ func (h *handshake) refusal(offered ofp.Versions, msg []byte) error {
 	if err != nil {
 		return err
 	}
-	if e.Type != ofp.ErrorTypeHelloFailed || e.Code != 0 {
-		return &SwitchError{Type: e.Type, Code: e.Code, Vendor: e.Vendor, XID: e.XID, Data: e.Data}
+	if !helloFailed(e) {
+		return switchError(e)
 	}
 	v := &VersionError{Text: e.Text(), Bridge: bridgeOf(h.addr)}
 	if offered != 0 {
 		v.Offered = offered.String()
 	}
 	return v
+}
+
+// helloFailed reports whether an error says that there is no common version. It
+// comes with xid 0 and in the header of whatever version.
+func helloFailed(e ofp.Error) bool { return e.Type == ofp.ErrorTypeHelloFailed && e.Code == 0 }
+
+func isHelloFailed(msg []byte) bool {
+	e, err := ofp.ParseError(msg)
+	return err == nil && helloFailed(e)
 }
 
 func (h *handshake) setUp() error {
@@ -179,10 +192,12 @@ func (h *handshake) setUp() error {
 			}
 			return nil
 		case head.Type == ofp.TypeEchoRequest:
-			err = h.write(ofp.Echo(nil, ofp.TypeEchoReply, head.XID, msg[ofp.HeaderLen:]))
+			err = h.write(ofp.EchoReply(nil, msg))
 		case head.Type == ofp.TypeError && head.XID != 0 && head.XID <= xidBarrier:
 			err = h.refusal(0, msg)
 			waitingFor = head.XID
+		case head.Type == ofp.TypeError && isHelloFailed(msg):
+			return step(xidHello, h.refusal(0, msg))
 		default:
 			err = h.keep(head, msg)
 		}
@@ -202,12 +217,22 @@ func (h *handshake) keep(head ofp.Header, msg []byte) error {
 }
 
 func (h *handshake) next() (ofp.Header, []byte, error) {
-	h.seq++
-	return h.frames.Next()
+	head, msg, err := h.frames.Next()
+	if err == nil {
+		h.seq++
+		h.seen.received(Frame{Type: uint8(head.Type), XID: head.XID, Seq: h.seq, Raw: msg})
+	}
+	return head, msg, err
 }
 
+// write sends whole messages.
 func (h *handshake) write(b []byte) error {
 	_, err := h.nc.Write(b)
+	for err == nil && len(b) > 0 {
+		n := int(binary.BigEndian.Uint16(b[2:]))
+		h.seen.sent(b[:n])
+		b = b[n:]
+	}
 	return err
 }
 

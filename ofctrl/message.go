@@ -57,50 +57,55 @@ var ErrEncode = errors.New("ofctrl: message cannot be encoded")
 // AppendMessage appends the encoding of m to b and checks it: one message of
 // OpenFlow 1.5 whose length field is its length. A panic of the message's
 // encoder becomes an error. On any error b is returned as it was.
-func AppendMessage(b []byte, m Message) (_ []byte, err error) {
-	start := len(b)
-	defer func() {
-		if r := recover(); r != nil {
-			err = fmt.Errorf("%w: %T: its encoder panicked: %v", ErrEncode, m, r)
-		}
-		if err != nil {
-			b = b[:start]
-		}
-	}()
-	if a, ok := m.(encoding.BinaryAppender); ok {
-		b, err = a.AppendBinary(b)
-	} else {
-		var data []byte
-		data, err = m.MarshalBinary()
-		b = append(b, data...)
+func AppendMessage(b []byte, m Message) ([]byte, error) {
+	out, err := encode(b, m)
+	if err == nil && len(out) < len(b) {
+		err = errors.New("its encoder shortened the buffer")
+	}
+	if err == nil {
+		err = checkMessage(out[len(b):])
 	}
 	if err != nil {
 		return b, fmt.Errorf("%w: %T: %w", ErrEncode, m, err)
 	}
-	if len(b) < start {
-		return b, fmt.Errorf("%w: %T: its encoder shortened the buffer", ErrEncode, m)
-	}
-	return b, checkMessage(b[start:], m)
+	repair(out[len(b):], m)
+	return out, nil
 }
 
-// checkMessage checks what an encoder made and repairs what libOpenflow is
-// known to encode wrongly.
-func checkMessage(msg []byte, m Message) error {
+func encode(b []byte, m Message) (out []byte, err error) {
+	defer func() {
+		if r := recover(); r != nil {
+			err = fmt.Errorf("its encoder panicked: %v", r)
+		}
+	}()
+	if a, ok := m.(encoding.BinaryAppender); ok {
+		return a.AppendBinary(b)
+	}
+	data, err := m.MarshalBinary()
+	return append(b, data...), err
+}
+
+// checkMessage checks what an encoder made.
+func checkMessage(msg []byte) error {
 	h, err := ofp.ParseHeader(msg)
 	switch {
 	case err != nil:
-		return fmt.Errorf("%w: %T: %w", ErrEncode, m, err)
+		return err
 	case len(msg) > ofp.MaxLen:
-		return fmt.Errorf("%w: %T: %d bytes, at most %d fit one message", ErrEncode, m, len(msg), ofp.MaxLen)
+		return fmt.Errorf("%d bytes, at most %d fit one message", len(msg), ofp.MaxLen)
 	case int(h.Length) != len(msg):
-		return fmt.Errorf("%w: %T: its header says %d bytes, it has %d", ErrEncode, m, h.Length, len(msg))
+		return fmt.Errorf("its header says %d bytes, it has %d", h.Length, len(msg))
 	case h.Version != ofp.Version && h.Type != ofp.TypeHello:
-		return fmt.Errorf("%w: %T: wire version %d, this connection speaks %d (OpenFlow 1.5)", ErrEncode, m, h.Version, ofp.Version)
+		return fmt.Errorf("wire version %d, this connection speaks %d (OpenFlow 1.5)", h.Version, ofp.Version)
 	}
-	// libOpenflow writes OutPort twice and OutGroup never.
-	const outGroup = 36
+	return nil
+}
+
+// repair corrects a flow mod of libOpenflow, whose encoder writes OutPort twice
+// and OutGroup never.
+func repair(msg []byte, m Message) {
+	const outGroup = 40
 	if fm, ok := m.(*openflow15.FlowMod); ok && len(msg) >= outGroup+4 {
 		binary.BigEndian.PutUint32(msg[outGroup:], fm.OutGroup)
 	}
-	return nil
 }

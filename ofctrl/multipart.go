@@ -4,7 +4,6 @@ package ofctrl
 
 import (
 	"context"
-
 	"fmt"
 	"iter"
 	"sync"
@@ -19,8 +18,8 @@ import (
 //
 // Segments that wait for the iteration are buffered up to
 // Options.MultipartBytes. Then the connection's reader pauses, the one place
-// where it may, for at most two seconds; after that the iteration ends with
-// ErrSlowReader and the rest of the reply is dropped.
+// where it may, for at most two seconds in all; after that the iteration ends
+// with ErrSlowReader and the rest of the reply is dropped.
 func (c *Conn) Multipart(ctx context.Context, m Message) iter.Seq2[Frame, error] {
 	return func(yield func(Frame, error) bool) {
 		const op = "multipart request to"
@@ -33,7 +32,10 @@ func (c *Conn) Multipart(ctx context.Context, m Message) iter.Seq2[Frame, error]
 			yield(Frame{}, &OpError{Op: op, Addr: c.addr, Epoch: c.epoch, Err: err, unsent: true})
 			return
 		}
-		s := &segments{max: c.opts.MultipartBytes, ended: c.ctx.Done(), ready: make(chan struct{}, 1), room: make(chan struct{}, 1)}
+		s := &segments{
+			max: c.opts.MultipartBytes, patience: multipartPause, ended: c.ctx.Done(), suspendProbe: c.suspendProbe,
+			ready: make(chan struct{}, 1), room: make(chan struct{}, 1),
+		}
 		cl := &call{want: ofp.TypeMultipartReply, reply: s.put}
 		if err := c.begin(ctx, op, cl, raw); err != nil {
 			yield(Frame{}, err)
@@ -61,12 +63,8 @@ func (c *Conn) Multipart(ctx context.Context, m Message) iter.Seq2[Frame, error]
 
 // checkSegment refuses a frame that is no segment of the reply that was asked for.
 func checkSegment(f Frame, want ofp.MultipartType) error {
-	if ofp.Type(f.Type) == ofp.TypeError {
-		refused, err := switchError(f)
-		if err != nil {
-			return err
-		}
-		return refused
+	if err := refusal(f); err != nil {
+		return err
 	}
 	m, err := ofp.ParseMultipart(f.Raw)
 	if err == nil && m.Type != want {
@@ -77,8 +75,10 @@ func checkSegment(f Frame, want ofp.MultipartType) error {
 
 // segments is the buffer between the reader and one Multipart iteration.
 type segments struct {
-	max   int
-	ended <-chan struct{} // the connection has ended
+	max          int
+	patience     time.Duration   // how long the reader may still pause; the reader's own
+	ended        <-chan struct{} // the connection has ended
+	suspendProbe func() (resume func())
 
 	mu      sync.Mutex
 	frames  []Frame
@@ -95,21 +95,8 @@ type segments struct {
 func (s *segments) put(f Frame, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	var pause *time.Timer
-	for err == nil && s.err == nil && !s.stopped && s.bytes > 0 && s.bytes+len(f.Raw) > s.max {
-		if pause == nil {
-			pause = time.NewTimer(multipartPause)
-			defer pause.Stop()
-		}
-		s.mu.Unlock()
-		select {
-		case <-s.room:
-		case <-pause.C:
-			err = ErrSlowReader
-		case <-s.ended:
-			err = ErrClosed
-		}
-		s.mu.Lock()
+	if err == nil && s.fullLocked(f) {
+		err = s.pauseLocked(f)
 	}
 	if s.stopped || s.err != nil {
 		return
@@ -123,6 +110,32 @@ func (s *segments) put(f Frame, err error) {
 		s.last = perr != nil || !m.More // an error ends the reply too
 	}
 	token(s.ready)
+}
+
+func (s *segments) fullLocked(f Frame) bool {
+	return s.err == nil && !s.stopped && s.bytes > 0 && s.bytes+len(f.Raw) > s.max
+}
+
+// pauseLocked waits for room for the frame. Nothing is read meanwhile, so the
+// switch can not be blamed for its silence.
+func (s *segments) pauseLocked(f Frame) (err error) {
+	defer s.suspendProbe()()
+	began := time.Now()
+	pause := time.NewTimer(s.patience)
+	defer pause.Stop()
+	for err == nil && s.fullLocked(f) {
+		s.mu.Unlock()
+		select {
+		case <-s.room:
+		case <-pause.C:
+			err = ErrSlowReader
+		case <-s.ended:
+			err = ErrClosed
+		}
+		s.mu.Lock()
+	}
+	s.patience -= time.Since(began)
+	return err
 }
 
 // next waits for the next segment and reports whether it is the last.

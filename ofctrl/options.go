@@ -3,6 +3,7 @@
 package ofctrl
 
 import (
+	"cmp"
 	"crypto/tls"
 	"io"
 	"net"
@@ -22,14 +23,14 @@ type Options struct {
 	MissSendLen uint16
 	// ControllerID is the id under which actions reach this connection: 0.
 	ControllerID uint16
-	// HandshakeTimeout bounds the handshake: 10 s. When it is zero, a local
-	// peer that has accepted and is silent is waited for for 60 s before its
-	// first byte: a stalled ovs-vswitchd keeps at most 64 connections in its
+	// HandshakeTimeout bounds the whole handshake: 10 s. When it is zero, a
+	// local peer that has accepted and is silent gets 60 s more for its first
+	// byte: a stalled ovs-vswitchd keeps at most 64 connections in its
 	// backlog, and abandoned ones stay there.
 	HandshakeTimeout time.Duration
 	// ProbeInterval is the time without a message after which the switch is
 	// asked for a sign of life with an echo: 5 s. If none comes for as long
-	// again, Status shows the silence.
+	// again, Status shows the silence. At most half of DeadInterval.
 	ProbeInterval time.Duration
 	// DeadInterval is the time without a complete message after which the
 	// connection is given up with ErrDeadPeer: two ProbeIntervals. When both
@@ -54,22 +55,6 @@ type Options struct {
 	Trace *Trace
 }
 
-// Trace has hooks into a connection. A nil hook costs nothing. Hooks run on the
-// connection's own goroutines and must return at once; they must not call into
-// the connection.
-type Trace struct {
-	// Connected is told of a completed handshake.
-	Connected func(addr string, epoch uint64)
-	// Disconnected is told of the end of a connection and its cause.
-	Disconnected func(addr string, epoch uint64, cause error)
-	// Sent is told of each message that was queued for the socket.
-	Sent func(Frame)
-	// Received is told of each message that has arrived.
-	Received func(Frame)
-	// Lost is told of each event that a full subscriber did not get.
-	Lost func(Frame)
-}
-
 const (
 	defaultMissSendLen        = 128
 	defaultHandshakeTimeout   = 10 * time.Second
@@ -82,6 +67,7 @@ const (
 	multipartPause            = 2 * time.Second
 	readBuffer                = 64 << 10
 	versionRefusalTextTimeout = time.Second
+	writeErrorGrace           = 250 * time.Millisecond
 )
 
 // withDefaults returns a copy of o with every default filled in for a peer that
@@ -96,7 +82,12 @@ func (o *Options) withDefaults(local bool) Options {
 	}
 	setDefault(&r.MissSendLen, defaultMissSendLen)
 	setDefault(&r.ProbeInterval, defaultProbeInterval)
-	setDefault(&r.DeadInterval, 2*r.ProbeInterval)
+	if r.DeadInterval == 0 {
+		r.DeadInterval = 2 * r.ProbeInterval
+	}
+	if r.DeadInterval > 0 { // nobody is given up without having been asked in time
+		r.ProbeInterval = min(r.ProbeInterval, max(r.DeadInterval/2, 1))
+	}
 	setDefault(&r.FrameTimeout, defaultFrameTimeout)
 	setDefault(&r.SendBuffer, defaultSendBuffer)
 	setDefault(&r.MultipartBytes, defaultMultipartBytes)
@@ -109,9 +100,10 @@ func (o *Options) withDefaults(local bool) Options {
 	return r
 }
 
-func setDefault[T comparable](field *T, value T) {
+// setDefault fills in a field that is zero, or negative and so without meaning.
+func setDefault[T cmp.Ordered](field *T, value T) {
 	var zero T
-	if *field == zero {
+	if *field <= zero {
 		*field = value
 	}
 }

@@ -27,6 +27,8 @@ type outbox struct {
 	err    error         // set once: nothing more can be sent
 
 	wake chan struct{} // one token: there is something to write
+
+	sent func(msg []byte) // told of each message in its order, if not nil
 }
 
 const (
@@ -49,6 +51,9 @@ func newOutbox(limit int) *outbox {
 // message's offset. Lazy messages are left to be written with what follows
 // them.
 func (o *outbox) append(ctx context.Context, lazy bool, msg []byte) (uint64, error) {
+	if ctx.Err() != nil {
+		return 0, context.Cause(ctx)
+	}
 	o.mu.Lock()
 	for o.err == nil && len(o.buf) >= o.limit {
 		room := o.room
@@ -85,6 +90,9 @@ func (o *outbox) appendNow(msg []byte) error {
 
 func (o *outbox) appendLocked(lazy bool, msg []byte) (offset uint64) {
 	offset = o.queued
+	if o.sent != nil {
+		o.sent(msg)
+	}
 	o.buf = append(o.buf, msg...)
 	o.queued += uint64(len(msg))
 	if !lazy || len(o.buf) >= outboxBatch {

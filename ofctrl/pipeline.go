@@ -4,6 +4,7 @@ package ofctrl
 
 import (
 	"context"
+	"fmt"
 	"sync"
 
 	"github.com/flowgate/flowgate/internal/ofp"
@@ -15,20 +16,21 @@ import (
 // thousands, and no others: a barrier of its own after every 1,024 messages
 // tells it, and bounds what is in flight.
 //
-// One goroutine may Send and Sync; the other methods may be called by any.
+// It is for one goroutine; only Flush and Refused may be called by any.
 type Pipeline struct {
 	c *Conn
 
 	// Of the sending goroutine.
-	cur   *segment
-	count int        // messages sent
-	err   error      // why nothing more can be sent
-	open  []*segment // segments whose barrier is not known to be answered, oldest first
-
-	scratch []byte // where Send encodes
+	cur     *segment
+	count   int        // messages sent
+	err     error      // why nothing more can be sent
+	open    []*segment // segments whose barrier is not known to be answered, oldest first
+	scratch []byte     // where Send encodes
 
 	mu       sync.Mutex
-	segments []*segment // all, oldest first; those that are processed have no messages
+	runs     []run      // which ids are which messages, oldest first
+	live     []*segment // those that hold messages, oldest first
+	spare    []Message  // of a segment that is done
 	failures Failures
 	refusals int
 }
@@ -36,16 +38,27 @@ type Pipeline struct {
 // segment is a run of messages with consecutive transaction ids that ends with
 // a barrier.
 type segment struct {
-	first   uint32     // id of the first message
-	index   int        // of the first message
-	msgs    []Message  // nil once the switch has processed them
+	run
+	msgs    []Message
 	barrier chan error // takes the answer to its barrier
 }
+
+// run is a stretch of consecutive transaction ids and of the indexes of their
+// messages.
+type run struct {
+	first uint32
+	n     uint32
+	index int
+}
+
+func (r run) has(xid uint32) bool { return xid-r.first < r.n }
 
 const (
 	segmentLen   = 1024
 	segmentsOpen = 8
 	failuresMax  = 1000
+
+	pipelineOp = "pipeline to"
 )
 
 // Pipeline starts an empty pipeline. Close it to give back its transaction ids.
@@ -60,7 +73,7 @@ func (c *Conn) Pipeline() *Pipeline { return &Pipeline{c: c} }
 func (p *Pipeline) Send(ctx context.Context, m Message) error {
 	raw, err := AppendMessage(p.scratch[:0], m)
 	if err != nil {
-		return &OpError{Op: "pipeline to", Addr: p.c.addr, Epoch: p.c.epoch, Err: err, unsent: true}
+		return &OpError{Op: pipelineOp, Addr: p.c.addr, Epoch: p.c.epoch, Err: err, unsent: true}
 	}
 	p.scratch = raw
 	return p.SendRaw(ctx, raw, m)
@@ -73,9 +86,13 @@ func (p *Pipeline) SendRaw(ctx context.Context, raw []byte, shown Message) error
 	if p.err != nil {
 		return p.err
 	}
+	if len(raw) < ofp.HeaderLen {
+		err := fmt.Errorf("%w: %d bytes are no message", ErrEncode, len(raw))
+		return &OpError{Op: pipelineOp, Addr: p.c.addr, Epoch: p.c.epoch, Err: err, unsent: true}
+	}
 	if p.cur == nil {
 		if err := p.begin(ctx); err != nil {
-			return p.fail(err)
+			return p.fail(0, err)
 		}
 	}
 	s := p.cur
@@ -85,7 +102,7 @@ func (p *Pipeline) SendRaw(ctx context.Context, raw []byte, shown Message) error
 	s.msgs = append(s.msgs, shown)
 	p.mu.Unlock()
 	if _, err := p.c.queue(ctx, raw, xid, true); err != nil {
-		return p.fail(&OpError{Op: "pipeline to", Addr: p.c.addr, Epoch: p.c.epoch, XID: xid, Err: err, unsent: true})
+		return p.fail(xid, err)
 	}
 	p.count++
 	if len(s.msgs) == segmentLen {
@@ -100,44 +117,66 @@ func (p *Pipeline) begin(ctx context.Context) error {
 		if err := p.await(ctx, p.open[0]); err != nil {
 			return err
 		}
-		p.open = p.open[1:]
+		p.open = append(p.open[:0], p.open[1:]...)
 	}
 	first, err := p.c.calls.block(p, segmentLen)
 	if err != nil {
 		return err
 	}
-	s := &segment{first: first, index: p.count, barrier: make(chan error, 1)}
+	s := &segment{run: run{first: first, n: segmentLen, index: p.count}, barrier: make(chan error, 1)}
 	p.cur = s
 	p.mu.Lock()
-	p.segments = append(p.segments, s)
-	p.mu.Unlock()
+	defer p.mu.Unlock()
+	s.msgs, p.spare = p.spare, nil
+	p.live = append(p.live, s)
+	if n := len(p.runs); n > 0 && p.runs[n-1].first+p.runs[n-1].n == first && p.runs[n-1].n < blockMax {
+		p.runs[n-1].n += segmentLen
+	} else {
+		p.runs = append(p.runs, s.run)
+	}
 	return nil
 }
 
-// end closes the current segment with its barrier.
+// end closes the current segment with its barrier and gives back the ids that
+// it did not use.
 func (p *Pipeline) end(ctx context.Context) error {
 	s := p.cur
+	p.cur = nil
+	if unused := segmentLen - uint32(len(s.msgs)); unused > 0 {
+		p.mu.Lock()
+		s.n -= unused
+		p.runs[len(p.runs)-1].n -= unused
+		p.mu.Unlock()
+		p.c.calls.shrink(p, s.first+s.n, s.first+segmentLen)
+	}
 	cl := &call{want: ofp.TypeBarrierReply, reply: func(f Frame, err error) {
-		if err == nil && ofp.Type(f.Type) == ofp.TypeError {
-			if refused, perr := switchError(f); perr == nil {
-				err = refused
-			} else {
-				err = perr
-			}
+		if err == nil {
+			err = refusal(f)
 		}
 		if err == nil {
-			p.mu.Lock()
-			s.msgs = nil
-			p.mu.Unlock()
+			p.done(s)
 		}
 		s.barrier <- err
 	}}
-	if err := p.c.begin(ctx, "pipeline to", cl, ofp.Empty(nil, ofp.TypeBarrierRequest, 0)); err != nil {
-		return p.fail(err)
+	if err := p.c.begin(ctx, pipelineOp, cl, ofp.Empty(nil, ofp.TypeBarrierRequest, 0)); err != nil {
+		return p.fail(cl.xid, err)
 	}
-	p.cur = nil
 	p.open = append(p.open, s)
 	return nil
+}
+
+// done lets go of the messages of a segment that the switch has processed.
+func (p *Pipeline) done(s *segment) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	clear(s.msgs)
+	p.spare, s.msgs = s.msgs[:0], nil
+	for i, l := range p.live {
+		if l == s {
+			p.live = append(p.live[:i], p.live[i+1:]...)
+			return
+		}
+	}
 }
 
 // await waits for the answer to a segment's barrier.
@@ -146,17 +185,20 @@ func (p *Pipeline) await(ctx context.Context, s *segment) error {
 	select {
 	case err := <-s.barrier:
 		s.barrier <- err
-		if err != nil {
-			return &OpError{Op: "pipeline to", Addr: p.c.addr, Epoch: p.c.epoch, Err: err}
-		}
-		return nil
+		return err
 	case <-ctx.Done():
-		return &OpError{Op: "pipeline to", Addr: p.c.addr, Epoch: p.c.epoch, Err: context.Cause(ctx)}
+		return context.Cause(ctx)
 	}
 }
 
-func (p *Pipeline) fail(err error) error {
+// fail ends the pipeline. The error is safe to retry only if nothing at all was
+// sent: it is what every later call returns.
+func (p *Pipeline) fail(xid uint32, err error) error {
 	if p.err == nil {
+		if _, ok := err.(*OpError); !ok { //nolint:errorlint // ours, bare
+			err = &OpError{Op: pipelineOp, Addr: p.c.addr, Epoch: p.c.epoch, XID: xid, Err: err}
+		}
+		err.(*OpError).unsent = p.count == 0 //nolint:errorlint // see above
 		p.err = err
 	}
 	return p.err
@@ -166,8 +208,8 @@ func (p *Pipeline) fail(err error) error {
 func (p *Pipeline) Flush() { p.c.out.flush() }
 
 // Sync waits until the switch has processed all that was sent. It returns the
-// Failures since the last Sync, nil if there were none, and another error if
-// that can not be known.
+// Failures since the last Sync, at most the first thousand of them, nil if
+// there were none, and another error if that can not be known.
 func (p *Pipeline) Sync(ctx context.Context) error {
 	if p.err != nil {
 		return p.err
@@ -179,10 +221,10 @@ func (p *Pipeline) Sync(ctx context.Context) error {
 	}
 	for _, s := range p.open {
 		if err := p.await(ctx, s); err != nil {
-			return p.fail(err)
+			return p.fail(0, err)
 		}
 	}
-	p.open = nil
+	p.open = p.open[:0]
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if len(p.failures) == 0 {
@@ -208,7 +250,7 @@ func (p *Pipeline) Refused() int {
 // goes to the subscribers. It does not wait.
 func (p *Pipeline) Close() {
 	p.c.calls.release(p)
-	_ = p.fail(ErrClosed)
+	_ = p.fail(0, ErrClosed)
 }
 
 // refused takes an OFPT_ERROR for one of the pipeline's ids. It runs on the
@@ -217,31 +259,27 @@ func (p *Pipeline) refused(f Frame) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.refusals++
-	if len(p.failures) >= failuresMax {
-		return
+	if len(p.failures) < failuresMax {
+		p.failures = append(p.failures, p.failureLocked(f))
 	}
-	p.failures = append(p.failures, p.failureLocked(f))
 }
 
 func (p *Pipeline) failureLocked(f Frame) Failure {
-	refused, err := switchError(f)
-	fail := Failure{Index: -1, Err: refused}
-	if err != nil {
-		fail.Err = err
+	fail := Failure{Index: -1, Err: refusal(f)}
+	for i := len(p.runs) - 1; i >= 0; i-- {
+		if r := p.runs[i]; r.has(f.XID) {
+			fail.Index = r.index + int(f.XID-r.first)
+			break
+		}
 	}
-	for i := len(p.segments) - 1; i >= 0; i-- {
-		s := p.segments[i]
-		k := f.XID - s.first
-		if k >= segmentLen {
-			continue
-		}
-		fail.Index = s.index + int(k)
-		if int(k) < len(s.msgs) {
+	for _, s := range p.live {
+		if k := f.XID - s.first; k < uint32(len(s.msgs)) {
 			fail.Message = s.msgs[k]
-		} else if refused != nil {
-			fail.Message = RawMessage(refused.Data)
+			return fail
 		}
-		break
+	}
+	if refused, ok := fail.Err.(*SwitchError); ok { //nolint:errorlint // refusal returns it bare
+		fail.Message = RawMessage(refused.Data)
 	}
 	return fail
 }

@@ -50,23 +50,25 @@ func (p *probe) next(now time.Time) (probeAction, time.Duration) {
 	if p.suspended > 0 {
 		return probeWait, p.interval
 	}
-	idle := now.Sub(p.last)
-	if p.dead >= 0 && idle >= p.dead {
-		return probeDead, 0
-	}
 	if p.asked.IsZero() {
-		if idle >= p.interval {
-			p.asked = now
-			return probeAsk, p.interval
+		if idle := now.Sub(p.last); idle < p.interval {
+			return probeWait, p.interval - idle
 		}
-		return probeWait, p.interval - idle
+		p.asked = now
+		return probeAsk, p.interval
 	}
 	// Once asked there is no need to ask again: the answer, late as it may be,
 	// comes on the same ordered stream.
 	if p.dead < 0 {
 		return probeWait, p.interval
 	}
-	return probeWait, p.dead - idle
+	// The switch has an interval for its answer whatever the clock says: it
+	// may be this process that was stopped.
+	left := max(p.last.Add(p.dead).Sub(now), p.asked.Add(p.interval).Sub(now))
+	if left <= 0 {
+		return probeDead, 0
+	}
+	return probeWait, left
 }
 
 // silent returns since when the switch owes an answer, and the zero time if it

@@ -11,7 +11,8 @@ import (
 )
 
 // Send queues a message and returns. An OFPT_ERROR that answers it goes to the
-// subscribers. It waits while the send buffer is full.
+// subscribers. It waits while the send buffer is full. A connection that ends
+// before the message has left does not send it: where that matters use Exec.
 func (c *Conn) Send(ctx context.Context, m Message) error {
 	xid := c.calls.one()
 	raw, err := AppendMessage(nil, m)
@@ -27,9 +28,6 @@ func (c *Conn) Send(ctx context.Context, m Message) error {
 // queue puts the id into an encoded message and appends it to the outbox.
 func (c *Conn) queue(ctx context.Context, raw []byte, xid uint32, lazy bool) (offset uint64, err error) {
 	ofp.SetXID(raw, xid)
-	if hook := c.opts.Trace.Sent; hook != nil {
-		hook(Frame{Type: raw[1], XID: xid, Raw: append([]byte(nil), raw...)})
-	}
 	return c.out.append(ctx, lazy, raw)
 }
 
@@ -69,13 +67,18 @@ func (c *Conn) do(ctx context.Context, op string, m Message) (Frame, error) {
 	if err := c.begin(ctx, op, cl, raw); err != nil {
 		return Frame{}, err
 	}
+	var f Frame
 	select {
 	case r := <-answer:
-		return c.answer(op, cl, r.frame, r.err)
+		f, err = c.answer(op, cl, r.frame, r.err)
 	case <-ctx.Done():
 		c.calls.abandon(cl)
-		return Frame{}, c.opError(op, cl, context.Cause(ctx))
+		err = c.opError(op, cl, context.Cause(ctx))
 	}
+	if hook := c.opts.Trace.Done; hook != nil {
+		hook(cl.xid, err)
+	}
+	return f, err
 }
 
 // begin registers a call and queues its request.
@@ -95,11 +98,8 @@ func (c *Conn) begin(ctx context.Context, op string, cl *call, raw []byte) error
 
 // answer turns what a call was handed into what its caller gets.
 func (c *Conn) answer(op string, cl *call, f Frame, err error) (Frame, error) {
-	if err == nil && ofp.Type(f.Type) == ofp.TypeError {
-		var refused *SwitchError
-		if refused, err = switchError(f); err == nil {
-			err = refused
-		}
+	if err == nil {
+		err = refusal(f)
 	}
 	if err == nil && ofp.Type(f.Type) == ofp.TypeMultipartReply {
 		if m, perr := ofp.ParseMultipart(f.Raw); perr != nil {
@@ -129,22 +129,31 @@ func (c *Conn) Barrier(ctx context.Context) error {
 
 // Exec sends messages that have no reply, such as flow mods, then a barrier,
 // and returns when the switch has processed them all. Those that it refused are
-// returned as Failures with their indexes; the others took effect. For all or
-// nothing use package bundle.
+// returned as Failures with their indexes; the others took effect. A message
+// that can not be encoded is found before any is sent. For all or nothing use
+// package bundle.
 func (c *Conn) Exec(ctx context.Context, msgs ...Message) error {
+	const op = "exec on"
+	var encoded []byte
+	ends := make([]int, len(msgs))
+	for i, m := range msgs {
+		var err error
+		if encoded, err = AppendMessage(encoded, m); err != nil {
+			return &OpError{Op: op, Addr: c.addr, Epoch: c.epoch, Err: Failure{Index: i, Message: m, Err: err}, unsent: true}
+		}
+		ends[i] = len(encoded)
+	}
 	p := c.Pipeline()
 	defer p.Close()
-	for _, m := range msgs {
-		if err := p.Send(ctx, m); err != nil {
+	start := 0
+	for i, m := range msgs {
+		if err := p.SendRaw(ctx, encoded[start:ends[i]], m); err != nil {
 			return err
 		}
+		start = ends[i]
 	}
 	return p.Sync(ctx)
 }
-
-// niciraReplies are the Nicira requests that have a reply, by subtype:
-// include/openflow/nicira-ext.h.
-const niciraTLVTableRequest = 25
 
 // replyType returns the type of the message that answers a request.
 func replyType(msg []byte) (ofp.Type, error) {
@@ -154,7 +163,7 @@ func replyType(msg []byte) (ofp.Type, error) {
 	}
 	if t == ofp.TypeExperimenter {
 		vendor, subtype, _, err := ofp.ParseExperimenter(msg)
-		if err == nil && vendor == ofp.NiciraVendor && subtype == niciraTLVTableRequest {
+		if err == nil && vendor == ofp.NiciraVendor && subtype == ofp.NiciraTLVTableRequest {
 			return ofp.TypeExperimenter, nil
 		}
 	}

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/cenkalti/backoff/v4"
@@ -98,6 +99,7 @@ type Session struct {
 	conn    *Conn         // the current connection, in Syncing and Ready
 	changed chan struct{} // closed and replaced when status changes
 	good    bool          // there was an epoch
+	started atomic.Bool
 }
 
 // NewSession returns a Session for the switch that the connector reaches. It
@@ -127,10 +129,7 @@ func NewSession(to Connector, o *SessionOptions) *Session {
 // first connect, and an address that can not be understood, end it at once:
 // trying again would not help. It may be called once.
 func (s *Session) Run(ctx context.Context) error {
-	s.mu.Lock()
-	started := s.status.State != Idle
-	s.mu.Unlock()
-	if started {
+	if s.started.Swap(true) {
 		return ErrRunning
 	}
 	err := s.run(ctx)
@@ -141,8 +140,8 @@ func (s *Session) Run(ctx context.Context) error {
 
 func (s *Session) run(ctx context.Context) error {
 	wait := s.newBackoff()
+	s.set(Connecting, nil, nil)
 	for epoch := uint64(1); ; {
-		s.set(Connecting, nil, nil)
 		conn, err := connect(ctx, s.to, &s.opts.Options, s.hub, epoch)
 		if err == nil {
 			epoch++
@@ -151,14 +150,17 @@ func (s *Session) run(ctx context.Context) error {
 			if time.Since(began) >= s.opts.StableAfter {
 				wait.Reset()
 			}
+			s.set(Connecting, nil, err)
+		} else {
+			s.failed(err)
 		}
 		if ctx.Err() != nil {
 			return ctx.Err()
 		}
-		s.failed(err)
 		if s.permanent(err) {
 			return err
 		}
+		s.log.Debugf("ofctrl: %s: %v", s.to, err)
 		if err := sleep(ctx, wait.NextBackOff()); err != nil {
 			return err
 		}
@@ -298,7 +300,7 @@ func (s *Session) Conn(ctx context.Context) (*Conn, error) {
 
 // Subscribe returns a queue of what happens from now on, over all epochs. If
 // one is on, its Up comes first. The Sub ends with Run.
-func (s *Session) Subscribe(o *SubOptions) *Sub { return s.hub.subscribe(o) }
+func (s *Session) Subscribe(o *SubOptions) *Sub { return s.hub.subscribe(o, nil) }
 
 // Status returns where the session stands.
 func (s *Session) Status() Status {
@@ -311,9 +313,16 @@ func (s *Session) Status() Status {
 	return st
 }
 
+// ErrReconnect is the cause of the end of a connection on which Reconnect was
+// called without a reason.
+var ErrReconnect = errors.New("ofctrl: reconnect was asked for")
+
 // Reconnect ends the current connection, if there is one, with the reason as
-// its cause; the session goes on with the next epoch.
+// its cause; the session goes on with the next epoch. It does not wait.
 func (s *Session) Reconnect(reason error) {
+	if reason == nil {
+		reason = ErrReconnect
+	}
 	s.mu.Lock()
 	conn := s.conn
 	s.mu.Unlock()

@@ -88,6 +88,7 @@ const (
 // with what it subscribes to. One goroutine should read it.
 type Sub struct {
 	hub      *hub
+	conn     *Conn     // whose end is this one's, nil for none
 	types    [4]uint64 // bit set of the types wanted
 	max      int
 	maxBytes int
@@ -101,11 +102,11 @@ type Sub struct {
 	ready  chan struct{} // one token: the queue or err has changed
 }
 
-func newSub(h *hub, o *SubOptions) *Sub {
+func newSub(h *hub, o *SubOptions, c *Conn) *Sub {
 	if o == nil {
 		o = new(SubOptions)
 	}
-	s := &Sub{hub: h, max: o.Queue, maxBytes: o.QueueBytes, full: o.Full, ready: make(chan struct{}, 1)}
+	s := &Sub{hub: h, conn: c, max: o.Queue, maxBytes: o.QueueBytes, full: o.Full, ready: make(chan struct{}, 1)}
 	setDefault(&s.max, defaultQueue)
 	setDefault(&s.maxBytes, defaultQueueBytes)
 	if o.Types == nil {
@@ -158,11 +159,17 @@ func (s *Sub) pop() (Event, bool, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if len(s.queue) == 0 {
+		if s.err != nil {
+			s.signal()
+		}
 		return Event{}, false, s.err
 	}
 	e := s.queue[0]
 	s.queue[0] = Event{}
 	s.queue = s.queue[1:]
+	if len(s.queue) > 0 || s.err != nil {
+		s.signal() // one token stands for many events: pass it on
+	}
 	if e.Kind == Received {
 		s.frames--
 		s.bytes -= len(e.Frame.Raw)
@@ -233,12 +240,7 @@ func (s *Sub) end(err error) {
 	s.signal()
 }
 
-func (s *Sub) signal() {
-	select {
-	case s.ready <- struct{}{}:
-	default:
-	}
-}
+func (s *Sub) signal() { token(s.ready) }
 
 // hub hands events to subscribers. A Session has one for its lifetime, a Conn
 // that was dialed alone has its own.
@@ -249,13 +251,18 @@ type hub struct {
 	closed error
 }
 
-// subscribe adds a Sub. If an epoch is on, its Up comes first.
-func (h *hub) subscribe(o *SubOptions) *Sub {
+// subscribe adds a Sub. If an epoch is on, its Up comes first. With a
+// connection the Sub is for its epoch only.
+func (h *hub) subscribe(o *SubOptions, c *Conn) *Sub {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	s := newSub(h, o)
-	if h.closed != nil {
+	s := newSub(h, o, c)
+	switch {
+	case h.closed != nil:
 		s.end(h.closed)
+		return s
+	case c != nil && c != h.up.Conn:
+		s.end(closed(context.Cause(c.ctx)))
 		return s
 	}
 	if h.up.Kind == Up {
@@ -292,6 +299,15 @@ func (h *hub) publish(e Event) (lost int) {
 			lost++
 		}
 	}
+	if e.Kind == Down {
+		h.subs = slices.DeleteFunc(h.subs, func(s *Sub) bool {
+			if s.conn == nil {
+				return false
+			}
+			s.end(closed(e.Err))
+			return true
+		})
+	}
 	return lost
 }
 
@@ -306,13 +322,17 @@ func (h *hub) close(err error) {
 	}
 }
 
-// isEvent reports whether a message of this type that answers nothing of ours is
-// delivered to subscribers: replies that nobody asked for are dropped.
-func isEvent(t ofp.Type) bool {
+// isEvent reports whether a message that answers nothing of ours is delivered to
+// subscribers: replies that nobody asked for are dropped. The updates of a flow
+// monitor come as multipart replies.
+func isEvent(t ofp.Type, msg []byte) bool {
 	switch t { //nolint:exhaustive // everything else is an event
 	case ofp.TypeHello, ofp.TypeEchoReply, ofp.TypeFeaturesReply, ofp.TypeGetConfigReply, ofp.TypeBarrierReply,
 		ofp.TypeRoleReply, ofp.TypeGetAsyncReply, ofp.TypeBundleControl:
 		return false
+	case ofp.TypeMultipartReply:
+		m, err := ofp.ParseMultipart(msg)
+		return err == nil && m.Type == ofp.MultipartFlowMonitor
 	}
 	return true
 }

@@ -59,7 +59,7 @@ func AppendBundleControl(b []byte, xid uint32, c BundleControl) []byte {
 
 // ParseBundleControl reads an OFPT_BUNDLE_CONTROL.
 func ParseBundleControl(msg []byte) (BundleControl, error) {
-	if len(msg) < bundleControlLength || Type(msg[1]) != TypeBundleControl {
+	if !is(msg, TypeBundleControl, bundleControlLength) {
 		return BundleControl{}, malformed("bundle control of %d bytes", len(msg))
 	}
 	return BundleControl{
@@ -90,7 +90,7 @@ type BundleAdd struct {
 // ParseBundleAdd reads an OFPT_BUNDLE_ADD_MESSAGE. The message inside has a
 // valid header and is cut to its length; properties after it are ignored.
 func ParseBundleAdd(msg []byte) (BundleAdd, error) {
-	if len(msg) < BundleAddOverhead+HeaderLen || Type(msg[1]) != TypeBundleAdd {
+	if !is(msg, TypeBundleAdd, BundleAddOverhead+HeaderLen) {
 		return BundleAdd{}, malformed("bundle add of %d bytes", len(msg))
 	}
 	inner := msg[BundleAddOverhead:]

@@ -39,7 +39,7 @@ type FlowMod struct {
 
 // ParseFlowMod reads an OFPT_FLOW_MOD. Match and Instructions alias msg.
 func ParseFlowMod(msg []byte) (FlowMod, error) {
-	if len(msg) < flowModMatch+8 || Type(msg[1]) != TypeFlowMod {
+	if !is(msg, TypeFlowMod, flowModMatch+8) {
 		return FlowMod{}, malformed("flow mod of %d bytes", len(msg))
 	}
 	m := FlowMod{
@@ -125,7 +125,7 @@ type GroupMod struct {
 
 // ParseGroupMod reads the fixed part of an OFPT_GROUP_MOD.
 func ParseGroupMod(msg []byte) (GroupMod, error) {
-	if len(msg) < groupModLen || Type(msg[1]) != TypeGroupMod {
+	if !is(msg, TypeGroupMod, groupModLen) {
 		return GroupMod{}, malformed("group mod of %d bytes", len(msg))
 	}
 	return GroupMod{

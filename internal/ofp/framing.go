@@ -39,12 +39,18 @@ func (e *FramingError) Error() string {
 // Unwrap returns the reason.
 func (e *FramingError) Unwrap() error { return e.Err }
 
+// Wait waits for the first byte of the next message.
+func (f *FrameReader) Wait() error {
+	_, err := f.r.Peek(1)
+	return err
+}
+
 // Next returns the next message in a slice of its own. It returns io.EOF at
 // the end of the stream between messages, io.ErrUnexpectedEOF within one, a
 // *FramingError for a header that no message can have, and the reader's error
 // otherwise.
 func (f *FrameReader) Next() (Header, []byte, error) {
-	if _, err := f.r.Peek(1); err != nil {
+	if err := f.Wait(); err != nil {
 		return Header{}, nil, err
 	}
 	begun := false

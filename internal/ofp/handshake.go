@@ -19,7 +19,7 @@ const featuresLen = 32
 
 // ParseFeatures reads an OFPT_FEATURES_REPLY.
 func ParseFeatures(msg []byte) (Features, error) {
-	if len(msg) < featuresLen || Type(msg[1]) != TypeFeaturesReply {
+	if !is(msg, TypeFeaturesReply, featuresLen) {
 		return Features{}, malformed("features reply of %d bytes", len(msg))
 	}
 	return Features{

@@ -66,8 +66,8 @@ func ParseMultipart(msg []byte) (Multipart, error) {
 	if len(msg) < MultipartHeaderLen {
 		return Multipart{}, malformed("multipart message of %d bytes", len(msg))
 	}
-	if t := Type(msg[1]); t != TypeMultipartReply && t != TypeMultipartRequest {
-		return Multipart{}, malformed("%v is not a multipart message", t)
+	if t := Type(msg[1]); msg[0] != Version || t != TypeMultipartReply && t != TypeMultipartRequest {
+		return Multipart{}, malformed("%v of version %d is not a multipart message", t, msg[0])
 	}
 	return Multipart{
 		Type: MultipartType(binary.BigEndian.Uint16(msg[8:])),

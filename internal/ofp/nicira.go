@@ -9,6 +9,10 @@ const (
 	niciraSetPacketInFormat uint32 = 16
 	niciraSetControllerID   uint32 = 20
 	niciraCTFlushZone       uint32 = 29
+	NiciraTLVTableMod       uint32 = 24
+	NiciraTLVTableRequest   uint32 = 25
+	NiciraTLVTableReply     uint32 = 26
+	NiciraResume            uint32 = 28
 	NiciraPacketIn2         uint32 = 30
 )
 
@@ -49,7 +53,7 @@ func CTFlushZone(b []byte, xid uint32, zone uint16) []byte {
 
 // ParseExperimenter splits an OFPT_EXPERIMENTER message.
 func ParseExperimenter(msg []byte) (vendor, subtype uint32, body []byte, err error) {
-	if len(msg) < 16 || Type(msg[1]) != TypeExperimenter {
+	if !is(msg, TypeExperimenter, 16) {
 		return 0, 0, nil, malformed("experimenter message of %d bytes", len(msg))
 	}
 	return binary.BigEndian.Uint32(msg[8:]), binary.BigEndian.Uint32(msg[12:]), msg[16:], nil

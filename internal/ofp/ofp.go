@@ -60,6 +60,12 @@ func ParseHeader(b []byte) (Header, error) {
 	return h, nil
 }
 
+// is reports whether msg is an OpenFlow 1.5 message of the type and has the
+// bytes of its fixed part. Other versions number the types differently.
+func is(msg []byte, t Type, least int) bool {
+	return len(msg) >= least && msg[0] == Version && Type(msg[1]) == t
+}
+
 // AppendHeader begins a message of OpenFlow 1.5. Finish sets its length.
 func AppendHeader(b []byte, t Type, xid uint32) []byte {
 	b = append(b, Version, uint8(t), 0, HeaderLen)
@@ -96,6 +102,15 @@ func SetXID(msg []byte, xid uint32) {
 
 // Empty appends a message that is a header only: a barrier, a features request.
 func Empty(b []byte, t Type, xid uint32) []byte { return AppendHeader(b, t, xid) }
+
+// EchoReply appends the answer to an echo request: its payload and its id, in
+// its version.
+func EchoReply(b, request []byte) []byte {
+	start := len(b)
+	b = append(b, request...)
+	b[start+1] = uint8(TypeEchoReply)
+	return b
+}
 
 // Echo appends an echo request or reply with the given payload (7.5.2, 7.5.3).
 func Echo(b []byte, t Type, xid uint32, payload []byte) []byte {

@@ -104,7 +104,7 @@ const (
 
 // ParsePortStatus reads an OFPT_PORT_STATUS (7.4.3).
 func ParsePortStatus(msg []byte) (PortReason, Port, error) {
-	if len(msg) < portStatusStart || Type(msg[1]) != TypePortStatus {
+	if !is(msg, TypePortStatus, portStatusStart) {
 		return 0, Port{}, malformed("port status of %d bytes", len(msg))
 	}
 	reason := PortReason(msg[8])
