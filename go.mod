@@ -4,6 +4,7 @@ go 1.26.0
 
 require (
 	antrea.io/libOpenflow v0.15.0
+	github.com/Microsoft/go-winio v0.6.2
 	github.com/cenkalti/backoff/v4 v4.3.0
 	github.com/ovn-kubernetes/libovsdb v0.8.1
 	github.com/sirupsen/logrus v1.10.2
