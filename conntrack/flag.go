@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package conntrack
+
+import (
+	"context"
+	"slices"
+	"sync"
+)
+
+// Flag is flow-restore-wait of one ovs-vswitchd. All its bridges share it, so
+// the coordinators of all bridges that an agent cares for share one Flag: it is
+// cleared when the last of them is ready.
+//
+// All methods are safe for concurrent use.
+type Flag struct {
+	db DB
+
+	mu      sync.Mutex
+	clock   uint64 // counts changes of members
+	members []*member
+	changed chan struct{} // closed and replaced when a member changes
+}
+
+// member is a coordinator's standing:
+//
+//	away --round begins--> working --all in, to be cleared--> ready --opened--> open
+//	  ^                      |  ^                                                |
+//	  +----- epoch ends -----+  +---------------- round begins ------------------+
+type member struct {
+	bridge string
+	state  memberState
+	at     uint64 // Flag.clock when the state was entered
+}
+
+type memberState uint8
+
+const (
+	memberAway memberState = iota
+	memberWorking
+	memberReady
+	memberOpen
+)
+
+// NewFlag returns the Flag of the ovs-vswitchd that the database configures.
+func NewFlag(db DB) *Flag { return &Flag{db: db, changed: make(chan struct{})} }
+
+// Arm sets flow-restore-wait, so that the next start of ovs-vswitchd is held. On
+// an ovs-vswitchd that runs it has no effect until then; a crash comes back held.
+func (f *Flag) Arm(ctx context.Context) error { return f.db.SetFlowRestoreWait(ctx) }
+
+// join adds a coordinator.
+func (f *Flag) join(bridge string) *member {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	m := &member{bridge: bridge}
+	f.members = append(f.members, m)
+	return m
+}
+
+func (f *Flag) enter(m *member, state memberState) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.clock++
+	m.state, m.at = state, f.clock
+	close(f.changed)
+	f.changed = make(chan struct{})
+}
+
+// behind returns the bridges that are not as far as m, which is ready. One that
+// was open before m's round began is behind: its connection has not yet been
+// noticed to be gone.
+func (f *Flag) behind(m *member, began uint64) (bridges []string, changed <-chan struct{}) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for _, o := range f.members {
+		if o != m && o.state != memberReady && (o.state != memberOpen || o.at < began) {
+			bridges = append(bridges, o.bridge)
+		}
+	}
+	slices.Sort(bridges)
+	return bridges, f.changed
+}
+
+func (f *Flag) now() uint64 {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.clock
+}
