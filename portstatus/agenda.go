@@ -23,10 +23,7 @@ type agendaItem struct {
 func (a *agenda) add(at time.Time, do func(now time.Time)) {
 	heap.Push(&a.items, agendaItem{at, do})
 	if a.items[0].at.Equal(at) {
-		select {
-		case a.kick <- struct{}{}:
-		default:
-		}
+		wake(a.kick)
 	}
 }
 

@@ -12,11 +12,11 @@ import (
 type Need uint8
 
 const (
-	// NeedNumber: the port has a number that flows can use now.
+	// NeedNumber is met when the port has a number that flows can use now.
 	NeedNumber Need = iota
-	// NeedLive: it has one and the switch says that it is live.
+	// NeedLive is met when it has one and the switch says that it is live.
 	NeedLive
-	// NeedMark: it has one and the installed mark of this instance is set.
+	// NeedMark is met when it has one and the installed mark of this instance is set.
 	NeedMark
 )
 

@@ -27,7 +27,15 @@ import (
 //	         its row was told.
 //
 // Names of 15 bytes and more may be cut, so they count only once the database
-// has told all its rows.
+// has told all its rows. Where rows of the bridge share a name on the wire, an
+// ofport proves something only if it is sure: ovs-vswitchd is known to have
+// written it for the port that is listed now, not before a restart for one
+// that had the number then.
+//
+//	doubtful --+-- ofport changes to a number that is listed --+--> sure
+//	   ^       +-- confirmed: see confirm.go ------------------+     |
+//	   |       +-- it is the only row of the name -------------+     |
+//	   +---- new epoch, gap, ADD or DELETE of the number ------------+
 
 // decideEarly looks at a port that the switch has just added.
 func (p *picture) decideEarly(g *group, number uint32, now time.Time) {
@@ -68,7 +76,7 @@ func (p *picture) join(g *group, now time.Time) {
 		number := p.proven(g, in)
 		bound := number != 0
 		if !bound {
-			number = p.early(g, in)
+			number = g.early(in)
 		}
 		p.setNumber(in, number, bound, now)
 	}
@@ -83,20 +91,76 @@ func (p *picture) proven(g *group, in *instance) uint32 {
 	if number == 0 || !slices.Contains(g.numbers, number) {
 		return 0
 	}
-	if len(g.wire) >= ofp.PortNameMax && !p.base.synced {
-		return 0
+	if len(g.wire) >= ofp.PortNameMax {
+		if !p.base.synced {
+			return 0
+		}
+		in.sure = in.sure || g.rows() == 1
+		if !in.sure {
+			p.asking = true
+			return 0
+		}
 	}
 	return number
 }
 
-// early is the number that PORT_STATUS alone decided, unless it is proven to be
-// another's.
-func (p *picture) early(g *group, in *instance) uint32 {
+// rows counts the group's instances that have a row.
+func (g *group) rows() int {
+	n := 0
+	for _, in := range g.instances {
+		if in.row != nil {
+			n++
+		}
+	}
+	return n
+}
+
+// doubt says that the row's ofport may be left over.
+func (p *picture) doubt(in *instance) {
+	p.doubts++
+	in.sure, in.doubted = false, p.doubts
+}
+
+// doubtNumber doubts the ofport of the rows that have this number.
+func (p *picture) doubtNumber(g *group, number uint32) {
+	for _, in := range g.instances {
+		if in.row != nil && fromOFPort(in.row.OFPort) == number {
+			p.doubt(in)
+		}
+	}
+}
+
+// written says that the row's ofport has just become number.
+func (p *picture) written(in *instance, number uint32) {
+	if p.link.state == linkCurrent && slices.Contains(in.group.numbers, number) {
+		in.sure = true
+	} else {
+		p.doubt(in)
+	}
+}
+
+// confirm takes over ofports, by uuid, that ovs-vswitchd has confirmed: they
+// are what they should be as of its having taken over a configuration that was
+// made when doubts was as given.
+func (p *picture) confirm(now time.Time, doubts uint64, ofports map[string]int) {
+	p.asking = false
+	for uuid, in := range p.rows {
+		ofport, ok := ofports[uuid]
+		if ok && ofport == in.row.OFPort && in.doubted <= doubts && !in.sure {
+			in.sure = true
+			p.join(in.group, now)
+		}
+	}
+}
+
+// early is the number that PORT_STATUS alone decided, unless another row claims
+// it.
+func (g *group) early(in *instance) uint32 {
 	if in.early == 0 || !slices.Contains(g.numbers, in.early) {
 		return 0
 	}
 	for _, other := range g.instances {
-		if other != in && p.proven(g, other) == in.early {
+		if other != in && other.row != nil && fromOFPort(other.row.OFPort) == in.early {
 			in.early = 0
 			return 0
 		}

@@ -85,7 +85,7 @@ func (t *Tracker) KeepMarks(epoch uint64, keep func(Port) bool) error {
 		}
 	}
 	t.pic.keptEpoch = epoch
-	for _, in := range t.pic.instances {
+	for _, in := range t.pic.oldestFirst() {
 		t.pic.touch(in) // what was not kept is removed now
 	}
 	t.tell(now)
@@ -107,14 +107,7 @@ func (t *Tracker) markTouched(in *instance) {
 	}
 	m.queued = true
 	t.writes = append(t.writes, in)
-	t.wakeWriter()
-}
-
-func (t *Tracker) wakeWriter() {
-	select {
-	case t.writable <- struct{}{}:
-	default:
-	}
+	wake(t.writable)
 }
 
 // writeMarks is one of the goroutines that write marks.
@@ -159,7 +152,7 @@ func (t *Tracker) nextWrite(ctx context.Context) (in *instance, w markWrite, wri
 			var writing context.Context
 			writing, in.mark.cancel = context.WithCancel(ctx)
 			if len(t.writes) > 0 {
-				t.wakeWriter()
+				wake(t.writable)
 			}
 			return in, w, writing, true
 		}

@@ -101,9 +101,9 @@ const (
 )
 
 const (
-	markSeen     = 5 * time.Second        // a write's effect should show in the row by then
-	markRetryMin = 200 * time.Millisecond // after a write failed, doubling to
-	markRetryMax = 10 * time.Second
+	markSeen         = 5 * time.Second        // a write's effect should show in the row by then
+	markRetry        = 200 * time.Millisecond // after a write failed, doubling to
+	markRetryLongest = 10 * time.Second
 )
 
 // markTold takes over that the row came anew: what is awaited may be in it.
@@ -217,7 +217,7 @@ func (p *picture) wrote(in *instance, now time.Time, done bool, err error) {
 	switch {
 	case err != nil:
 		m.awaited = awaitNothing // it may or may not show
-		m.after = now.Add(min(markRetryMin<<min(m.tries, 10), markRetryMax))
+		m.after = now.Add(min(markRetry<<min(m.tries, 10), markRetryLongest))
 		m.tries++
 	case done:
 		m.tries = 0

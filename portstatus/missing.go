@@ -99,7 +99,7 @@ func (m Missing) silent() string {
 
 // missing lists what stands in the way of a condition for a port; in is nil if
 // there is no instance. silent is since when the switch has owed an answer.
-func (p *picture) missing(name string, in *instance, c Condition, now, silent time.Time) []Missing {
+func (p *picture) missing(in *instance, c Condition, now, silent time.Time) []Missing {
 	var all []Missing
 	add := func(m Missing) { all = append(all, m) }
 	switch p.link.state {

@@ -53,7 +53,7 @@ func start(t *testing.T, ovs *ovssandbox.Sandbox, o portstatus.Options, withDB b
 	t.Cleanup(func() {
 		cancel()
 		for _, done := range running {
-			<-done
+			require.ErrorIs(t, <-done, context.Canceled)
 		}
 	})
 	return a

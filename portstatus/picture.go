@@ -3,6 +3,7 @@
 package portstatus
 
 import (
+	"cmp"
 	"maps"
 	"slices"
 	"time"
@@ -57,6 +58,8 @@ type picture struct {
 	seen      nameHistory
 	lastGen   uint64
 	keptEpoch uint64 // the epoch for which KeepMarks has been called
+	doubts    uint64 // counts what made ofports of rows doubtful
+	asking    bool   // an ofport is doubtful and matters: somebody should confirm it
 
 	complete bool // everything was told: Synced
 	changes  []change
@@ -114,6 +117,8 @@ type instance struct {
 	row     *vswitch.Interface // nil: none, or it has not come yet
 	earlier bool               // the name had another row before
 	early   uint32             // the number that PORT_STATUS alone decided, 0 for none
+	sure    bool               // the row's ofport is known to be of this epoch
+	doubted uint64             // when sure was lost, in steps of picture.doubts
 	gone    bool
 
 	number   uint32 // 0: none now
@@ -151,8 +156,9 @@ func newPicture(db, acceptLinkDown bool, marks markRules, now time.Time) picture
 func (p *picture) up(now time.Time, epoch uint64) {
 	p.link = link{state: linkListing, epoch: epoch, since: now}
 	p.notice(Event{Kind: Up, Epoch: epoch})
-	for _, in := range p.instances {
+	for _, in := range p.oldestFirst() {
 		in.early = 0
+		p.doubt(in)
 		p.touch(in) // marks of the last epoch do not count now
 		p.refreshMark(in, now)
 	}
@@ -164,6 +170,9 @@ func (p *picture) gap(now time.Time, lost int) {
 	p.notice(Event{Kind: Gap, Epoch: p.link.epoch, Lost: lost})
 	if p.link.state == linkCurrent {
 		p.link.state, p.link.since = linkListing, now
+	}
+	for _, in := range p.instances {
+		p.doubt(in)
 	}
 	p.checkComplete()
 }
@@ -188,13 +197,19 @@ func (p *picture) listing(now time.Time, epoch uint64, ports []ofp.Port) {
 		g.numbers = nil
 	}
 	clear(p.ports)
+	for _, in := range p.oldestFirst() {
+		p.touch(in) // it may fulfil again what it did before
+	}
 	for _, port := range ports {
 		p.setPort(port)
 	}
+	for _, port := range ports {
+		p.join(p.group(port.Name), now)
+	}
 	for _, g := range p.groups {
-		p.join(g, now)
-		for _, in := range g.instances {
-			p.touch(in) // it may fulfil again what it did before
+		if len(g.numbers) == 0 {
+			p.join(g, now)
+			p.tidy(g)
 		}
 	}
 	p.checkComplete()
@@ -214,6 +229,7 @@ func (p *picture) portStatus(now time.Time, reason ofp.PortReason, port ofp.Port
 	_, known := p.ports[port.Number]
 	g := p.setPort(port)
 	if !known && p.db {
+		p.doubtNumber(g, port.Number)
 		p.decideEarly(g, port.Number, now)
 	}
 	p.join(g, now)
@@ -239,6 +255,7 @@ func (p *picture) dropPort(port *ofp.Port, now time.Time) {
 			in.early = 0
 		}
 	}
+	p.doubtNumber(g, port.Number)
 	p.join(g, now)
 	p.tidy(g)
 }
@@ -255,6 +272,11 @@ func (p *picture) rowSet(now time.Time, row vswitch.Interface) {
 		p.rows[row.UUID] = in
 	} else if !sameRow(in.row, &row) {
 		in.revision++
+	}
+	if in.row == nil {
+		p.doubt(in)
+	} else if in.row.OFPort != row.OFPort {
+		p.written(in, fromOFPort(row.OFPort))
 	}
 	in.row = &row
 	p.markTold(in)
@@ -298,7 +320,7 @@ func (p *picture) rowDeleted(now time.Time, uuid string) {
 func (p *picture) synced(now time.Time) {
 	first := !p.base.synced
 	p.base = base{state: baseSynced, since: now, synced: true}
-	for _, in := range p.instances {
+	for _, in := range p.oldestFirst() {
 		p.touch(in)
 	}
 	if first { // names as long as the wire takes can be told apart from now on
@@ -348,6 +370,16 @@ func (p *picture) end(in *instance, now time.Time) {
 	p.touch(in)
 	p.join(g, now) // what it had may be another's
 	p.tidy(g)
+}
+
+// oldestFirst returns the instances in the order of their coming.
+func (p *picture) oldestFirst() []*instance {
+	all := make([]*instance, 0, len(p.instances))
+	for _, in := range p.instances {
+		all = append(all, in)
+	}
+	slices.SortFunc(all, func(a, b *instance) int { return cmp.Compare(a.id.generation, b.id.generation) })
+	return all
 }
 
 func (p *picture) group(wire string) *group {

@@ -308,6 +308,66 @@ var pictures = []struct {
 		? verylongportname-1 = 2 bound
 		? verylongportname-2 = 1 bound live
 	`},
+	{name: "long names after a restart that swapped their numbers", script: `
+		row u1 verylongportname-1 ofport=1
+		row u2 verylongportname-2 ofport=2
+		synced
+		up
+		list 1=verylongportname-1 2=verylongportname-2
+		? verylongportname-1 = -
+		! verylongportname-1 live = the switch lists it as number 1, but the database does not confirm that yet
+		confirm u1=1 u2=2
+		? verylongportname-1 = 1 bound
+		? verylongportname-2 = 2 bound
+		down
+		up
+		list 1=verylongportname-2 2=verylongportname-1
+		? verylongportname-1 = -
+		? verylongportname-2 = -
+		# read when one of the two had come: it counts only if the picture has it
+		row u1 verylongportname-1 ofport=2
+		? verylongportname-1 = 2 bound
+		confirm u1=2 u2=1
+		? verylongportname-2 = -
+		row u2 verylongportname-2 ofport=1
+		? verylongportname-2 = 1 bound
+	`},
+	{name: "a question asked before a doubt does not answer it", script: `
+		row u1 verylongportname-1 ofport=1
+		row u2 verylongportname-2 ofport=2
+		synced
+		up
+		list 1=verylongportname-1 2=verylongportname-2
+		asked
+		down
+		up
+		list 1=verylongportname-2 2=verylongportname-1
+		confirm u1=1 u2=2
+		? verylongportname-1 = -
+		? verylongportname-2 = -
+	`},
+	{name: "a long name that comes does not disturb the one that is there", script: `
+		row u1 verylongportname-1
+		synced
+		up
+		list
+		add 1=verylongportname-1
+		row u1 verylongportname-1 ofport=1
+		? verylongportname-1 = 1 bound
+		row u2 verylongportname-2
+		? verylongportname-1 = 1 bound
+		add 2=verylongportname-2
+		? verylongportname-1 = 1 bound
+		row u2 verylongportname-2 ofport=2
+		? verylongportname-2 = 2 bound
+		# the type of the first changes: a DELETE and an ADD of its number
+		del 1=verylongportname-1
+		add 1=verylongportname-1
+		? verylongportname-1 = -
+		? verylongportname-2 = 2 bound
+		confirm u1=1 u2=2
+		? verylongportname-1 = 1 bound
+	`},
 	{name: "a name of 15 bytes is decided by PORT_STATUS if its row is the only one", script: `
 		row u1 abcdefghijklmno
 		synced
@@ -316,6 +376,8 @@ var pictures = []struct {
 		add 1=abcdefghijklmno
 		? abcdefghijklmno = 1
 		row u2 abcdefghijklmnop ofport=1
+		? abcdefghijklmno = -
+		confirm u2=1
 		? abcdefghijklmno = -
 		? abcdefghijklmnop = 1 bound
 	`},

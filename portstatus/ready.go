@@ -53,14 +53,9 @@ func newReader(c Condition) *reader {
 // until it does again.
 func (t *Tracker) Ready(ctx context.Context, c Condition) iter.Seq2[Port, error] {
 	return func(yield func(Port, error) bool) {
-		wake := make(chan struct{}, 1)
+		ready := make(chan struct{}, 1)
 		r := newReader(c)
-		r.push = func() {
-			select {
-			case wake <- struct{}{}:
-			default:
-			}
-		}
+		r.push = func() { wake(ready) }
 		t.addReader(r, "")
 		defer t.removeReader(r, "")
 		for {
@@ -73,7 +68,7 @@ func (t *Tracker) Ready(ctx context.Context, c Condition) iter.Seq2[Port, error]
 			}
 			var err error
 			select {
-			case <-wake:
+			case <-ready:
 				continue
 			case <-ctx.Done():
 				err = context.Cause(ctx)

@@ -24,6 +24,7 @@ import (
 //	gap   down   synced   basedown
 //	row u1 p1 ofport=3 ver=uid1 error=text mark=value ts=1    a row is told
 //	gone u1                    its deletion
+//	asked   confirm u1=3       the doubts of now are asked about; the answer
 //	wait 30s                   time passes
 //	wish p1   keep p1          the flows are in; they were left as they were
 //	write p1 = set flowgate-installed=uid1 | remove .. | nothing     what is written now
@@ -36,6 +37,7 @@ type script struct {
 	p     picture
 	now   time.Time
 	epoch uint64
+	asked uint64
 	w     *watcher
 	ports map[string]Port // as of the last '?'
 }
@@ -111,6 +113,21 @@ func (s *script) step(words []string) (got string, compare bool) {
 		d, err := time.ParseDuration(words[1])
 		require.NoError(s.t, err)
 		s.now = s.now.Add(d)
+	case "asked":
+		s.asked = p.doubts
+	case "confirm":
+		ofports := make(map[string]int)
+		for _, word := range words[1:] {
+			uuid, ofport, _ := strings.Cut(word, "=")
+			n, err := strconv.Atoi(ofport)
+			require.NoError(s.t, err)
+			ofports[uuid] = n
+		}
+		if s.asked == 0 {
+			s.asked = p.doubts
+		}
+		p.confirm(s.now, s.asked, ofports)
+		s.asked = 0
 	case "wish":
 		err := p.wish(s.ports[words[1]], s.now)
 		return fmt.Sprint(err), len(words) > 2 || err != nil
@@ -236,7 +253,7 @@ func (s *script) lacks(name, need string) string {
 	in, err := s.p.find(name)
 	require.NoError(s.t, err)
 	var all []string
-	for _, m := range s.p.missing(name, in, c, s.now, time.Time{}) {
+	for _, m := range s.p.missing(in, c, s.now, time.Time{}) {
 		m.Since = time.Time{}
 		all = append(all, m.String())
 	}
@@ -257,7 +274,7 @@ func (s *script) events() string {
 			text += fmt.Sprintf(" %s %d->%d", e.Port.Name, e.OldNumber, e.Port.Number)
 		case Failed:
 			text += fmt.Sprintf(" %s %s", e.Port.Name, e.Port.Error)
-		default:
+		case Added, Changed, Removed, Waiting:
 			text += fmt.Sprintf(" %s %d", e.Port.Name, e.Port.Number)
 		}
 		all = append(all, text)

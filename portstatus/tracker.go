@@ -61,6 +61,7 @@ type Tracker struct {
 	named    map[string]map[*reader]struct{} // of one name
 	writes   []*instance                     // whose marks want a writer's look
 	writable chan struct{}                   // one token: writes is not empty
+	doubtful chan struct{}                   // one token: numbers should be confirmed
 	handlers sync.WaitGroup                  // of Notify, at work
 }
 
@@ -74,6 +75,7 @@ func New(o *Options) *Tracker {
 		readers:  make(map[*reader]struct{}),
 		named:    make(map[string]map[*reader]struct{}),
 		writable: make(chan struct{}, 1),
+		doubtful: make(chan struct{}, 1),
 	}
 	if o != nil {
 		t.o = *o
@@ -111,6 +113,9 @@ func (t *Tracker) Run(ctx context.Context, sess *ofctrl.Session) error {
 	if t.o.DB != nil {
 		group.Go(func() error { return t.followDatabase(ctx) })
 	}
+	if by, ok := t.o.DB.(Confirmer); ok {
+		group.Go(func() error { return t.confirmOFPorts(ctx, by) })
+	}
 	if t.pic.marks.write {
 		for range markWriters {
 			group.Go(func() error { return t.writeMarks(ctx) })
@@ -146,6 +151,18 @@ func (t *Tracker) tell(now time.Time) {
 		}
 		t.tellInstance(c.in, now)
 	}
+	if t.pic.asking {
+		t.pic.asking = false
+		wake(t.doubtful)
+	}
+}
+
+// wake puts a token into a channel of capacity one that may hold one already.
+func wake(c chan struct{}) {
+	select {
+	case c <- struct{}{}:
+	default:
+	}
 }
 
 func (t *Tracker) tellInstance(in *instance, now time.Time) {
@@ -154,7 +171,7 @@ func (t *Tracker) tellInstance(in *instance, now time.Time) {
 		w.touch(in)
 	}
 	for w := range t.waiters[in.id.name] {
-		w.wake()
+		wake(w.ready)
 	}
 	for r := range t.readers {
 		t.consider(r, in, now)
@@ -168,7 +185,7 @@ func (t *Tracker) tellInstance(in *instance, now time.Time) {
 func (t *Tracker) wakeAll() {
 	for _, of := range t.waiters {
 		for w := range of {
-			w.wake()
+			wake(w.ready)
 		}
 	}
 }

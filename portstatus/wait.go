@@ -10,13 +10,6 @@ import (
 // waiter is one Wait. It costs one entry in the index by name.
 type waiter struct{ ready chan struct{} }
 
-func (w *waiter) wake() {
-	select {
-	case w.ready <- struct{}{}:
-	default:
-	}
-}
-
 // Wait returns the port of a name as soon as it fulfils the condition, at once
 // if it does already. It has no upper bound but ctx; at its end the error is a
 // *WaitError that lists what is missing. When the port is replaced by another
@@ -112,7 +105,7 @@ func (t *Tracker) Missing(name string, c Condition) []Missing {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	in, _ := t.pic.find(name)
-	return t.pic.missing(name, in, c, time.Now(), silent)
+	return t.pic.missing(in, c, time.Now(), silent)
 }
 
 // tellWaiting tells the watchers that somebody has waited for long.

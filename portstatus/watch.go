@@ -149,22 +149,9 @@ func (t *Tracker) removeWatcher(w *watcher) {
 	delete(t.watchers, w)
 }
 
-// oldestFirst returns the instances in the order of their coming.
-func (p *picture) oldestFirst() []*instance {
-	all := make([]*instance, 0, len(p.instances))
-	for _, in := range p.instances {
-		all = append(all, in)
-	}
-	slices.SortFunc(all, func(a, b *instance) int { return int(a.id.generation) - int(b.id.generation) })
-	return all
-}
-
 func (w *watcher) push(item watchItem) {
 	w.queue = append(w.queue, item)
-	select {
-	case w.ready <- struct{}{}:
-	default:
-	}
+	wake(w.ready)
 }
 
 func (w *watcher) watches(name string) bool {
@@ -222,13 +209,13 @@ func (w *watcher) next(p *picture, now, silent time.Time) (Event, bool) {
 			return *item.notice, true
 		case item.in == nil:
 			delete(w.absent, item.name)
-			missing := p.missing(item.name, nil, item.waits, now, silent)
+			missing := p.missing(nil, item.waits, now, silent)
 			return Event{Kind: Waiting, Port: Port{Name: item.name}, Missing: missing}, true
 		}
 		delete(w.queued, item.in)
 		e, ok := w.event(item.in)
 		if e.Kind == Waiting {
-			e.Missing = p.missing(item.in.id.name, item.in, item.in.waitsFor, now, silent)
+			e.Missing = p.missing(item.in, item.in.waitsFor, now, silent)
 		}
 		if ok {
 			return e, true
