@@ -5,7 +5,6 @@ package vswitchdb
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"time"
 
@@ -105,11 +104,12 @@ func (db *DB) up(conn *jsonrpc.Conn, p *picture) {
 	db.o.Logger.WithField("addr", db.addr.text).Info("vswitchdb: connected")
 }
 
-// lost says that there is no connection any more, or still none.
-func (db *DB) lost(err error) {
+// lost says that there is no connection any more, or still none. It reports
+// whether that is news.
+func (db *DB) lost(err error) bool {
 	db.mu.Lock()
 	defer db.mu.Unlock()
-	first := db.status.Connected || db.status.Err == nil
+	isNew := db.status.Connected || db.status.Err == nil
 	if db.status.Connected {
 		db.status = Status{Since: time.Now(), Received: db.conn.Received()}
 	}
@@ -121,14 +121,7 @@ func (db *DB) lost(err error) {
 		}
 	}
 	db.announce()
-	switch log := db.o.Logger.WithField("addr", db.addr.text).WithError(err); {
-	case errors.Is(err, context.Canceled):
-		log.Debug("vswitchdb: closed")
-	case first:
-		log.Warn("vswitchdb: no connection, trying again")
-	default:
-		log.Debug("vswitchdb: still no connection")
-	}
+	return isNew
 }
 
 // watch registers a reader of a bridge's rows.

@@ -90,7 +90,16 @@ func (db *DB) Run(ctx context.Context) error {
 	pause := db.newBackoff()
 	for ctx.Err() == nil {
 		began := time.Now()
-		db.lost(db.connection(ctx))
+		err := db.connection(ctx)
+		isNew := db.lost(err)
+		if ctx.Err() != nil {
+			break
+		}
+		if log := db.o.Logger.WithField("addr", db.addr.text).WithError(err); isNew {
+			log.Warn("vswitchdb: no connection, trying again")
+		} else {
+			log.Debug("vswitchdb: still no connection")
+		}
 		if time.Since(began) > db.o.MaxBackoff {
 			pause.Reset() // it was good for a while
 		}

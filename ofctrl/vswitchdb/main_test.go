@@ -4,6 +4,7 @@ package vswitchdb_test
 
 import (
 	"context"
+	"errors"
 	"iter"
 	"sync"
 	"testing"
@@ -32,7 +33,7 @@ func run(tb testing.TB, addr string, o *vswitchdb.Options) *vswitchdb.DB {
 	ctx, cancel := context.WithCancel(context.Background())
 	var wg sync.WaitGroup
 	wg.Go(func() {
-		if err := db.Run(ctx); err != context.Canceled {
+		if err := db.Run(ctx); !errors.Is(err, context.Canceled) {
 			tb.Errorf("Run: %v", err)
 		}
 	})

@@ -33,7 +33,9 @@ type Options struct {
 	// answered either. Status shows the silence. Negative: never.
 	DeadInterval time.Duration
 	// NetDial makes the network connection, before TLS: a net.Dialer's
-	// DialContext. network is "unix" or "tcp".
+	// DialContext. network is "unix" or "tcp". On Windows, where Open vSwitch
+	// means a named pipe by unix:, it has to be set to a function that opens
+	// one.
 	NetDial func(ctx context.Context, network, address string) (net.Conn, error)
 	// Logger gets a few lines about the life of connections; nil is silent.
 	Logger logrus.FieldLogger

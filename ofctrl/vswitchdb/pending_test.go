@@ -53,7 +53,7 @@ func drain(p *pending) string {
 }
 
 func TestPending(t *testing.T) {
-	down := func(text string) error { return errors.New(text) }
+	down := errors.New
 	tests := []struct {
 		name string
 		do   func(p *pending, read func())

@@ -321,3 +321,54 @@ func TestColumns(t *testing.T) {
 		require.ErrorIs(t, err, ErrMalformed, name)
 	}
 }
+
+// BenchmarkAddPort measures what one more port costs, from the received text to
+// the change that is told, on bridges of different sizes.
+func BenchmarkAddPort(b *testing.B) {
+	for _, n := range []int{10, 10_000} {
+		b.Run(fmt.Sprint(n), func(b *testing.B) {
+			p := newPicture()
+			world := newTestDB()
+			for i := range n {
+				port, iface := fmt.Sprint("p", i), fmt.Sprint("i", i)
+				world.bridges["b0"] = append(world.bridges["b0"], port)
+				world.ports[port] = []string{iface}
+				world.ifaces[iface] = i + 1
+			}
+			_, err := p.apply(update(newTestDB(), world))
+			require.NoError(b, err)
+			add := []byte(`{"Bridge":{"b0":{"modify":{"ports":["uuid","new"]}}},
+				"Port":{"new":{"insert":{"interfaces":["uuid","newi"]}}},
+				"Interface":{"newi":{"insert":{"name":"new","ofport":12,"external_ids":["map",[["iface-id","x"]]]}}}}`)
+			remove := []byte(`{"Bridge":{"b0":{"modify":{"ports":["uuid","new"]}}},"Port":{"new":{"delete":null}},"Interface":{"newi":{"delete":null}}}`)
+			b.ReportAllocs()
+			for b.Loop() {
+				for _, text := range [][]byte{add, remove} {
+					changes, err := p.apply(text)
+					require.NoError(b, err)
+					require.Len(b, changes, 1)
+				}
+			}
+		})
+	}
+}
+
+// BenchmarkFirstApply measures the first picture of 10,000 ports, from the
+// received text.
+func BenchmarkFirstApply(b *testing.B) {
+	world := newTestDB()
+	for i := range 10_000 {
+		port, iface := fmt.Sprint("p", i), fmt.Sprint("i", i)
+		world.bridges["b0"] = append(world.bridges["b0"], port)
+		world.ports[port] = []string{iface}
+		world.ifaces[iface] = i + 1
+	}
+	text := update(newTestDB(), world)
+	b.SetBytes(int64(len(text)))
+	b.ReportAllocs()
+	for b.Loop() {
+		changes, err := newPicture().apply(text)
+		require.NoError(b, err)
+		require.Len(b, changes, 10_000)
+	}
+}
