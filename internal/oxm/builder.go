@@ -138,6 +138,10 @@ func (b *Builder) put(id ID, off int, val, mask []byte, full bool) string {
 		return b.putBits(id, Uint(val), Uint(mask)&csAll, csAll)
 	case TunFlags:
 		return b.putBits(id, Uint(val), Uint(mask)&1, 1)
+	case IPFrag: // text gives a mask with the upper bits set
+		if !full {
+			mask = []byte{mask[0] & 3}
+		}
 	}
 	for i, m := range mask {
 		if full {

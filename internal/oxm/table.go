@@ -19,6 +19,7 @@ type Field struct {
 	Writable bool // by actions
 	Format   Format
 	Prereq   Prereq
+	Order    int // in OVS's own numbering, which some lists of fields follow
 
 	// Wires are the headers that stand for the field, NXM first. None: the
 	// field cannot be sent.
@@ -112,20 +113,26 @@ var fields = makeTable()
 
 func makeTable() []Field {
 	const m, w = masked, writable
-	rows := []Field{
-		// Pipeline.
-		row(PacketType, "packet_type", "", 4, 32, 0, PacketTypePair, None, "OXM_OF_PACKET_TYPE", 44),
+	table := make([]Field, NumFields)
+	order := 0
+	add := func(rows ...Field) {
+		for _, f := range rows {
+			f.Order = order
+			order++
+			table[f.ID] = f
+		}
+	}
+	num := func(prefix string, i int) string { return prefix + strconv.Itoa(i) }
+
+	// The pipeline.
+	add(
 		row(DPHash, "dp_hash", "", 4, 32, m, Hex, None, "NXM_NX_DP_HASH", 35, "NXOXM_ET_DP_HASH", 0),
 		row(RecircID, "recirc_id", "", 4, 32, 0, Decimal, None, "NXM_NX_RECIRC_ID", 36),
+		row(PacketType, "packet_type", "", 4, 32, 0, PacketTypePair, None, "OXM_OF_PACKET_TYPE", 44),
 		row(ConjID, "conj_id", "", 4, 32, 0, Decimal, None, "NXM_NX_CONJ_ID", 37),
-		row(InPort, "in_port_oxm", "", 4, 32, w, Port, None, "OXM_OF_IN_PORT", 0),
-		row(InPort16, "in_port", "", 2, 16, w, Port16, None, "NXM_OF_IN_PORT", 0),
-		row(ActsetOutput, "actset_output", "", 4, 32, 0, Port, None, "ONFOXM_ET_ACTSET_OUTPUT", 43, "OXM_OF_ACTSET_OUTPUT", 43),
-		row(SKBPriority, "skb_priority", "", 4, 32, 0, Hex, None),
-		row(PktMark, "pkt_mark", "", 4, 32, m|w, Hex, None, "NXM_NX_PKT_MARK", 33),
-		row(Metadata, "metadata", "", 8, 64, m|w, Hex, None, "OXM_OF_METADATA", 2),
-
-		// Tunnels.
+	)
+	// Tunnels.
+	add(
 		row(TunID, "tun_id", "tunnel_id", 8, 64, m|w, Hex, None, "NXM_NX_TUN_ID", 16, "OXM_OF_TUNNEL_ID", 38),
 		row(TunSrc, "tun_src", "", 4, 32, m|w, IPv4, None, "NXM_NX_TUN_IPV4_SRC", 31),
 		row(TunDst, "tun_dst", "", 4, 32, m|w, IPv4, None, "NXM_NX_TUN_IPV4_DST", 32),
@@ -143,8 +150,21 @@ func makeTable() []Field {
 		// A dump prints these two without "tun_", so both spellings are read.
 		row(TunGTPUFlags, "tun_gtpu_flags", "gtpu_flags", 1, 8, m, Hex, None, "NXOXM_ET_GTPU_FLAGS", 15),
 		row(TunGTPUMsgType, "tun_gtpu_msgtype", "gtpu_msgtype", 1, 8, m, Decimal, None, "NXOXM_ET_GTPU_MSGTYPE", 16),
-
-		// Connection tracking.
+	)
+	for i := range numTunMetadata {
+		add(row(TunMetadata0+ID(i), num("tun_metadata", i), "", 124, 992, m|w, Hex, None, num("NXM_NX_TUN_METADATA", i), 40+i))
+	}
+	// Ports, marks and registers.
+	add(
+		row(Metadata, "metadata", "", 8, 64, m|w, Hex, None, "OXM_OF_METADATA", 2),
+		row(InPort16, "in_port", "", 2, 16, w, Port16, None, "NXM_OF_IN_PORT", 0),
+		row(InPort, "in_port_oxm", "", 4, 32, w, Port, None, "OXM_OF_IN_PORT", 0),
+		row(ActsetOutput, "actset_output", "", 4, 32, 0, Port, None, "ONFOXM_ET_ACTSET_OUTPUT", 43, "OXM_OF_ACTSET_OUTPUT", 43),
+		row(SKBPriority, "skb_priority", "", 4, 32, 0, Hex, None),
+		row(PktMark, "pkt_mark", "", 4, 32, m|w, Hex, None, "NXM_NX_PKT_MARK", 33),
+	)
+	// Connection tracking.
+	add(
 		row(CTState, "ct_state", "", 4, 32, m, CTStateFlags, None, "NXM_NX_CT_STATE", 105),
 		row(CTZone, "ct_zone", "", 2, 16, 0, Hex, None, "NXM_NX_CT_ZONE", 106),
 		row(CTMark, "ct_mark", "", 4, 32, m|w, Hex, None, "NXM_NX_CT_MARK", 107),
@@ -156,8 +176,18 @@ func makeTable() []Field {
 		row(CTIPv6Dst, "ct_ipv6_dst", "", 16, 128, m, IPv6, CTValid, "NXM_NX_CT_IPV6_DST", 123),
 		row(CTTpSrc, "ct_tp_src", "", 2, 16, m, Decimal, CTValid, "NXM_NX_CT_TP_SRC", 124),
 		row(CTTpDst, "ct_tp_dst", "", 2, 16, m, Decimal, CTValid, "NXM_NX_CT_TP_DST", 125),
-
-		// Ethernet and VLAN.
+	)
+	for i := range numRegs {
+		add(row(Reg0+ID(i), num("reg", i), "", 4, 32, m|w, Hex, None, num("NXM_NX_REG", i), i))
+	}
+	for i := range numXRegs {
+		add(row(XReg0+ID(i), num("xreg", i), "", 8, 64, m|w, Hex, None, num("OXM_OF_PKT_REG", i), i))
+	}
+	for i := range numXXRegs {
+		add(row(XXReg0+ID(i), num("xxreg", i), "", 16, 128, m|w, Hex, None, num("NXM_NX_XXREG", i), 111+i))
+	}
+	// Ethernet and VLAN.
+	add(
 		row(EthSrc, "eth_src", "dl_src", 6, 48, m|w, MAC, Ethernet, "NXM_OF_ETH_SRC", 2, "OXM_OF_ETH_SRC", 4),
 		row(EthDst, "eth_dst", "dl_dst", 6, 48, m|w, MAC, Ethernet, "NXM_OF_ETH_DST", 1, "OXM_OF_ETH_DST", 3),
 		row(EthType, "eth_type", "dl_type", 2, 16, 0, Hex, Ethernet, "NXM_OF_ETH_TYPE", 3, "OXM_OF_ETH_TYPE", 5),
@@ -166,14 +196,16 @@ func makeTable() []Field {
 		row(VLANVID, "vlan_vid", "", 2, 12, m|w, Decimal, Ethernet, "OXM_OF_VLAN_VID", 6),
 		row(DLVLANPCP, "dl_vlan_pcp", "", 1, 3, w, Decimal, Ethernet),
 		row(VLANPCP, "vlan_pcp", "", 1, 3, w, Decimal, VLAN, "OXM_OF_VLAN_PCP", 7),
-
-		// MPLS.
+	)
+	// MPLS.
+	add(
 		row(MPLSLabel, "mpls_label", "", 4, 20, w, Decimal, MPLS, "OXM_OF_MPLS_LABEL", 34),
 		row(MPLSTC, "mpls_tc", "", 1, 3, w, Decimal, MPLS, "OXM_OF_MPLS_TC", 35),
 		row(MPLSBOS, "mpls_bos", "", 1, 1, 0, Decimal, MPLS, "OXM_OF_MPLS_BOS", 36),
 		row(MPLSTTL, "mpls_ttl", "", 1, 8, w, Decimal, MPLS, "NXM_NX_MPLS_TTL", 30),
-
-		// IP.
+	)
+	// IP.
+	add(
 		row(IPv4Src, "ip_src", "nw_src", 4, 32, m|w, IPv4, IPv4Only, "NXM_OF_IP_SRC", 7, "OXM_OF_IPV4_SRC", 11),
 		row(IPv4Dst, "ip_dst", "nw_dst", 4, 32, m|w, IPv4, IPv4Only, "NXM_OF_IP_DST", 8, "OXM_OF_IPV4_DST", 12),
 		row(IPv6Src, "ipv6_src", "", 16, 128, m|w, IPv6, IPv6Only, "NXM_NX_IPV6_SRC", 19, "OXM_OF_IPV6_SRC", 26),
@@ -185,15 +217,17 @@ func makeTable() []Field {
 		row(IPECN, "nw_ecn", "ip_ecn", 1, 2, w, Decimal, IPAny, "NXM_NX_IP_ECN", 28, "OXM_OF_IP_ECN", 9),
 		row(IPTTL, "nw_ttl", "", 1, 8, w, Decimal, IPAny, "NXM_NX_IP_TTL", 29),
 		row(IPFrag, "ip_frag", "nw_frag", 1, 2, m, Frag, IPAny, "NXM_NX_IP_FRAG", 26),
-
-		// ARP.
+	)
+	// ARP.
+	add(
 		row(ARPOp, "arp_op", "", 2, 16, w, Decimal, ARP, "NXM_OF_ARP_OP", 15, "OXM_OF_ARP_OP", 21),
 		row(ARPSPA, "arp_spa", "", 4, 32, m|w, IPv4, ARP, "NXM_OF_ARP_SPA", 16, "OXM_OF_ARP_SPA", 22),
 		row(ARPTPA, "arp_tpa", "", 4, 32, m|w, IPv4, ARP, "NXM_OF_ARP_TPA", 17, "OXM_OF_ARP_TPA", 23),
 		row(ARPSHA, "arp_sha", "", 6, 48, m|w, MAC, ARP, "NXM_NX_ARP_SHA", 17, "OXM_OF_ARP_SHA", 24),
 		row(ARPTHA, "arp_tha", "", 6, 48, m|w, MAC, ARP, "NXM_NX_ARP_THA", 18, "OXM_OF_ARP_THA", 25),
-
-		// Transport.
+	)
+	// Transport.
+	add(
 		row(TCPSrc, "tcp_src", "tp_src", 2, 16, m|w, Decimal, TCP, "NXM_OF_TCP_SRC", 9, "OXM_OF_TCP_SRC", 13),
 		row(TCPDst, "tcp_dst", "tp_dst", 2, 16, m|w, Decimal, TCP, "NXM_OF_TCP_DST", 10, "OXM_OF_TCP_DST", 14),
 		row(TCPFlags, "tcp_flags", "", 2, 12, m, TCPFlagNames, TCP, "NXM_NX_TCP_FLAGS", 34, "ONFOXM_ET_TCP_FLAGS", 42, "OXM_OF_TCP_FLAGS", 42),
@@ -210,37 +244,21 @@ func makeTable() []Field {
 		row(NDTLL, "nd_tll", "", 6, 48, m|w, MAC, NDAdvert, "NXM_NX_ND_TLL", 25, "OXM_OF_IPV6_ND_TLL", 33),
 		row(NDReserved, "nd_reserved", "", 4, 32, w, Decimal, ND, "ERICOXM_OF_ICMPV6_ND_RESERVED", 1),
 		row(NDOptionsType, "nd_options_type", "", 1, 8, w, Decimal, ND, "ERICOXM_OF_ICMPV6_ND_OPTIONS_TYPE", 2),
-
-		// Network service header.
+	)
+	// Network service header.
+	add(
 		row(NSHFlags, "nsh_flags", "", 1, 8, m|w, Decimal, NSH, "NXOXM_NSH_FLAGS", 1),
 		row(NSHMDType, "nsh_mdtype", "", 1, 8, 0, Decimal, NSH, "NXOXM_NSH_MDTYPE", 2),
 		row(NSHNP, "nsh_np", "", 1, 8, 0, Decimal, NSH, "NXOXM_NSH_NP", 3),
 		row(NSHSPI, "nsh_spi", "nsp", 4, 24, w, Hex, NSH, "NXOXM_NSH_SPI", 4),
 		row(NSHSI, "nsh_si", "nsi", 1, 8, w, Decimal, NSH, "NXOXM_NSH_SI", 5),
-		row(NSHTTL, "nsh_ttl", "", 1, 8, w, Decimal, NSH, "NXOXM_NSH_TTL", 10),
-	}
-	num := func(prefix string, i int) string { return prefix + strconv.Itoa(i) }
-	for i := range numTunMetadata {
-		rows = append(rows, row(TunMetadata0+ID(i), num("tun_metadata", i), "", 124, 992, m|w, Hex, None,
-			num("NXM_NX_TUN_METADATA", i), 40+i))
-	}
-	for i := range numRegs {
-		rows = append(rows, row(Reg0+ID(i), num("reg", i), "", 4, 32, m|w, Hex, None, num("NXM_NX_REG", i), i))
-	}
-	for i := range numXRegs {
-		rows = append(rows, row(XReg0+ID(i), num("xreg", i), "", 8, 64, m|w, Hex, None, num("OXM_OF_PKT_REG", i), i))
-	}
-	for i := range numXXRegs {
-		rows = append(rows, row(XXReg0+ID(i), num("xxreg", i), "", 16, 128, m|w, Hex, None, num("NXM_NX_XXREG", i), 111+i))
-	}
+	)
 	for i := range 4 {
-		rows = append(rows, row(NSHC1+ID(i), num("nsh_c", i+1), num("nshc", i+1), 4, 32, m|w, Hex, NSH, num("NXOXM_NSH_C", i+1), 6+i))
+		add(row(NSHC1+ID(i), num("nsh_c", i+1), num("nshc", i+1), 4, 32, m|w, Hex, NSH, num("NXOXM_NSH_C", i+1), 6+i))
 	}
-
-	table := make([]Field, NumFields)
-	for _, f := range rows {
-		table[f.ID] = f
-	}
+	add(
+		row(NSHTTL, "nsh_ttl", "", 1, 8, w, Decimal, NSH, "NXOXM_NSH_TTL", 10),
+	)
 	return table
 }
 

@@ -184,16 +184,26 @@ func (p *parser) nested(s span, in nesting) error {
 }
 
 func (w *listWriter) parse(s span, instructions bool, in nesting) error {
+	return w.parseAll([]span{s}, instructions, in)
+}
+
+// parseAll parses a list that stands in several parts of the text.
+func (w *listWriter) parseAll(parts []span, instructions bool, in nesting) error {
 	p := w.p
 	begin := len(p.act)
 	var drop, conj, other *span
-	for pos := s.start; ; {
-		it, ok, err := p.next(&pos, s.end)
+	part := 0
+	for pos := parts[0].start; ; {
+		it, ok, err := p.next(&pos, parts[part].end)
 		if err != nil {
 			return err
 		}
 		if !ok {
-			break
+			if part++; part == len(parts) {
+				break
+			}
+			pos = parts[part].start
+			continue
 		}
 		name := p.str(it.key)
 		if strings.EqualFold(name, "drop") {
@@ -232,7 +242,7 @@ func (w *listWriter) parse(s span, instructions bool, in nesting) error {
 			return p.errorf(it.all, "action is longer than %d bytes", maxAction)
 		}
 	}
-	if err := w.leave(s); err != nil {
+	if err := w.leave(parts[len(parts)-1]); err != nil {
 		return err
 	}
 	if drop != nil && len(p.act) > begin {

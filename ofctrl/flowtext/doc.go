@@ -24,7 +24,7 @@
 // FlowMod and GroupMod are messages: they implement encoding.BinaryMarshaler
 // and encoding.BinaryAppender, the second without allocating. Flow and Group
 // are what a switch holds, read by DecodeFlowStats and DecodeGroupDesc from the
-// replies of OFPMP_FLOW (type 1, which OVS speaks in OpenFlow 1.5 too) and
+// replies of type OFPMP_FLOW_DESC (1) and
 // OFPMP_GROUP_DESC. String gives the text as in
 //
 //	ovs-ofctl -O OpenFlow15 --no-names --no-stats dump-flows

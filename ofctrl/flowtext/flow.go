@@ -3,8 +3,6 @@
 package flowtext
 
 import (
-	"encoding/binary"
-	"iter"
 	"strconv"
 	"time"
 )
@@ -41,6 +39,7 @@ type Flow struct {
 	Actions     Actions
 
 	Duration time.Duration // since it was added
+	Idle     time.Duration // since a packet matched it, in seconds
 	Packets  uint64        // 1<<64-1: not known
 	Bytes    uint64        // 1<<64-1: not known
 }
@@ -135,72 +134,4 @@ func appendPriorityMatch(b []byte, priority uint16, m Match) []byte {
 		b = append(b, ' ')
 	}
 	return b
-}
-
-// DecodeFlowStats reads the flows in the body of one part of a multipart
-// reply of type OFPMP_FLOW_DESC (1) as OVS sends it to an OpenFlow 1.5 peer:
-// struct ofp_flow_stats of OpenFlow 1.1 to 1.4 (lib/ofp-flow.c).
-//
-// The flows' Match and Actions refer to body: they are good as long as it is
-// not changed, and keep it in memory; Clone them to keep a few. An error ends
-// the iteration. Nothing is allocated for what OVS sends.
-func DecodeFlowStats(body []byte) iter.Seq2[Flow, error] {
-	return func(yield func(Flow, error) bool) {
-		for len(body) > 0 {
-			f, rest, err := takeFlowStats(body)
-			if !yield(f, err) || err != nil {
-				return
-			}
-			body = rest
-		}
-	}
-}
-
-const flowStatsHeader = 48
-
-func takeFlowStats(b []byte) (f Flow, rest []byte, err error) {
-	if len(b) < flowStatsHeader {
-		return f, nil, malformed("flow of %d bytes", len(b))
-	}
-	n := int(get16(b))
-	if n < flowStatsHeader+8 || n > len(b) || n%8 != 0 {
-		return f, nil, malformed("flow length %d of %d bytes", n, len(b))
-	}
-	f = Flow{
-		Table:       b[2],
-		Duration:    time.Duration(get32(b[4:]))*time.Second + time.Duration(get32(b[8:])),
-		Priority:    get16(b[12:]),
-		IdleTimeout: get16(b[14:]),
-		HardTimeout: get16(b[16:]),
-		Flags:       Flags(get16(b[18:])) & allFlags,
-		Importance:  get16(b[20:]),
-		Cookie:      get64(b[24:]),
-		Packets:     get64(b[32:]),
-		Bytes:       get64(b[40:]),
-	}
-	m, insts, err := pullMatch(b[flowStatsHeader:n])
-	if err != nil {
-		return f, nil, err
-	}
-	f.Match = m
-	f.Actions, err = DecodeActions(insts)
-	return f, b[n:], err
-}
-
-// AppendFlowStats writes the flow as OVS does in a reply to a request of type
-// 1. It is what DecodeFlowStats reads, for a switch that is not real.
-func (f *Flow) AppendFlowStats(b []byte) ([]byte, error) {
-	start := len(b)
-	b = append(b, 0, 0, f.Table, 0)
-	b = put32(put32(b, uint32(f.Duration/time.Second)), uint32(f.Duration%time.Second))
-	b = put16(put16(put16(b, f.Priority), f.IdleTimeout), f.HardTimeout)
-	b = put16(put16(b, uint16(f.Flags)), f.Importance)
-	b = append(b, 0, 0)
-	b = put64(put64(put64(b, f.Cookie), f.Packets), f.Bytes)
-	b = append(f.Match.appendMatch(b), f.Actions.wire...)
-	if len(b)-start > 0xffff {
-		return b[:start], ErrTooLong
-	}
-	binary.BigEndian.PutUint16(b[start:], uint16(len(b)-start))
-	return b, nil
 }

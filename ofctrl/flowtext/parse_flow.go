@@ -262,7 +262,7 @@ func (p *parser) groupID(s span) (uint32, error) {
 	case "any":
 		return GroupAny, nil
 	case "all":
-		return groupAll, nil
+		return GroupAll, nil
 	}
 	v, ok := parseDecimal(p.str(s), 0xffffffff)
 	if !ok {
