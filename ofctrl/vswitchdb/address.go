@@ -3,6 +3,7 @@
 package vswitchdb
 
 import (
+	"cmp"
 	"context"
 	"crypto/tls"
 	"fmt"
@@ -19,13 +20,9 @@ const defaultPort = "6640"
 // DefaultAddr is where ovsdb-server listens on this machine: unix:db.sock in
 // the directory named by the environment variable OVS_RUNDIR, /run/openvswitch
 // if it is unset.
-func DefaultAddr() string {
-	dir := os.Getenv("OVS_RUNDIR")
-	if dir == "" {
-		dir = "/run/openvswitch"
-	}
-	return "unix:" + filepath.Join(dir, "db.sock")
-}
+func DefaultAddr() string { return "unix:" + filepath.Join(rundir(), "db.sock") }
+
+func rundir() string { return cmp.Or(os.Getenv("OVS_RUNDIR"), "/run/openvswitch") }
 
 // address is a parsed "active OVSDB connection method", ovsdb(7).
 type address struct {
@@ -38,8 +35,8 @@ type address struct {
 
 func (a address) local() bool { return a.network == "unix" }
 
-// parseAddress reads unix:FILE, tcp:HOST[:PORT] and ssl:HOST[:PORT], where an
-// IPv6 HOST is in brackets.
+// parseAddress reads unix:FILE, where a relative FILE is in OVS_RUNDIR, and
+// tcp:HOST[:PORT] and ssl:HOST[:PORT], where an IPv6 HOST is in brackets.
 func parseAddress(text string) (address, error) {
 	method, rest, ok := strings.Cut(text, ":")
 	if !ok || rest == "" {
@@ -47,6 +44,9 @@ func parseAddress(text string) (address, error) {
 	}
 	switch method {
 	case "unix":
+		if !filepath.IsAbs(rest) {
+			rest = filepath.Join(rundir(), rest)
+		}
 		return address{text: text, network: "unix", dial: rest}, nil
 	case "tcp", "ssl":
 		host, port, err := splitHostPort(rest)
@@ -85,7 +85,7 @@ func splitHostPort(text string) (host, port string, err error) {
 }
 
 func badAddress(text, why string) error {
-	return fmt.Errorf("vswitchdb: bad database address %q: %s", text, why)
+	return fmt.Errorf("%w: %q: %s", ErrAddress, text, why)
 }
 
 // connect makes a network connection to the address.

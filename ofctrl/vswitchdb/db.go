@@ -55,9 +55,13 @@ type Status struct {
 	Err error
 }
 
-// New returns a DB for the ovsdb-server at addr, unix:FILE, tcp:HOST:PORT or
-// ssl:HOST:PORT as in ovsdb(7). It does nothing before Run. An error says what
-// is wrong with addr or with o.
+// New returns a DB for the ovsdb-server at addr, as ovsdb(7) spells it:
+//
+//	unix:FILE          a relative FILE is in $OVS_RUNDIR, else /run/openvswitch
+//	tcp:HOST[:PORT]    port 6640 unless given; [HOST] for an IPv6 address
+//	ssl:HOST[:PORT]    with Options.TLS
+//
+// It does nothing before Run. The error says what is wrong with addr or with o.
 func New(addr string, o *Options) (*DB, error) {
 	a, err := parseAddress(addr)
 	if err != nil {

@@ -11,6 +11,9 @@ import (
 )
 
 var (
+	// ErrAddress is wrapped by New's error for an address that it does not
+	// understand.
+	ErrAddress = errors.New("vswitchdb: bad address")
 	// ErrClosed says that Run has ended.
 	ErrClosed = errors.New("vswitchdb: closed")
 	// ErrNotConnected says that a context ended before there was a connection.
