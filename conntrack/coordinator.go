@@ -33,6 +33,14 @@ type Options struct {
 	// and Status.Exposed says how long they were missing. Default: such a
 	// bridge is refused with a *ControllerError and stays held.
 	Reinstall bool
+	// Datapath says what to do with a bridge on the userspace datapath: Skip.
+	Datapath DatapathPolicy
+	// Bootstrap, if set, are flows for the network that the agent needs to
+	// learn the rest, such as its uplink. In a Held round, and under SoftHold,
+	// they go in first, with a flow that drops everything else; the switch is
+	// opened with that, and the flows of the gates replace them in one atomic
+	// bundle. They are in the scope, and of priority 65535 in table 0.
+	Bootstrap iter.Seq[ofctrl.Message]
 	// KeepArmed sets flow-restore-wait again after the opening is proven, so
 	// that a crash of ovs-vswitchd comes back held. While no agent runs, the
 	// next life of ovs-vswitchd then stays held. Default: off.
@@ -114,7 +122,7 @@ func New(flag *Flag, o *Options) *Coordinator {
 	c.status.Since = time.Now()
 	c.hist = newHistory(c.status.Since)
 	if flag != nil {
-		c.member = flag.join(c.opts.Bridge)
+		c.member = flag.join(&c.opts)
 	}
 	return c
 }

@@ -6,6 +6,8 @@ import (
 	"context"
 	"slices"
 	"sync"
+
+	"github.com/flowgate/flowgate/ofctrl/vswitch"
 )
 
 // Flag is flow-restore-wait of one ovs-vswitchd. All its bridges share it, so
@@ -28,9 +30,10 @@ type Flag struct {
 //	  ^                      |  ^                                                |
 //	  +----- epoch ends -----+  +---------------- round begins ------------------+
 type member struct {
-	bridge string
-	state  memberState
-	at     uint64 // Flag.clock when the state was entered
+	bridge   string
+	datapath DatapathPolicy
+	state    memberState
+	at       uint64 // Flag.clock when the state was entered
 }
 
 type memberState uint8
@@ -50,10 +53,10 @@ func NewFlag(db DB) *Flag { return &Flag{db: db, changed: make(chan struct{})} }
 func (f *Flag) Arm(ctx context.Context) error { return f.db.SetFlowRestoreWait(ctx) }
 
 // join adds a coordinator.
-func (f *Flag) join(bridge string) *member {
+func (f *Flag) join(o *Options) *member {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	m := &member{bridge: bridge}
+	m := &member{bridge: o.Bridge, datapath: o.Datapath}
 	f.members = append(f.members, m)
 	return m
 }
@@ -86,4 +89,28 @@ func (f *Flag) now() uint64 {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return f.clock
+}
+
+// allSkip reports whether no member's bridge is to be held.
+func (f *Flag) allSkip(rows []vswitch.Bridge) bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return !slices.ContainsFunc(f.members, func(m *member) bool {
+		return m.datapath != Skip || !slices.ContainsFunc(rows, func(b vswitch.Bridge) bool {
+			return b.Name == m.bridge && b.DatapathType == userspace
+		})
+	})
+}
+
+// foreign returns the bridges that have no coordinator here.
+func (f *Flag) foreign(rows []vswitch.Bridge) []string {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	var names []string
+	for _, b := range rows {
+		if !slices.ContainsFunc(f.members, func(m *member) bool { return m.bridge == b.Name }) {
+			names = append(names, b.Name)
+		}
+	}
+	return names
 }

@@ -31,21 +31,54 @@ func (r *round) investigate() {
 		r.update(func() { r.ev.probed(unanswered, time.Now()) })
 		return timeout
 	})
-	if err == nil {
-		r.update(func() { r.ev.answered = true })
+	if err != nil {
+		return
 	}
+	flag := r.flagAfter()
+	r.update(func() {
+		r.ev.answered = true
+		if flag != flagUnknown {
+			r.ev.flag = flag
+		}
+	})
+}
+
+// flagAfter reads the flag again for an answer that came late: when it is still
+// set, the switch was slow, and never held.
+func (r *round) flagAfter() flagState {
+	r.c.mu.Lock()
+	late := r.kind == Held
+	r.c.mu.Unlock()
+	if !late || r.c.flag == nil {
+		return flagUnknown
+	}
+	var set bool
+	err := try(r.ctx, func(ctx context.Context) (err error) {
+		set, err = r.c.flag.db.FlowRestoreWait(ctx)
+		return err
+	})
+	switch {
+	case err != nil:
+		return flagUnknown
+	case set:
+		return flagSet
+	}
+	return flagUnset
 }
 
 // readDatabase reads the bridge's row and the flag, as long as it takes.
 func (r *round) readDatabase() {
 	db := r.c.flag.db
 	var bridge vswitch.Bridge
+	var all []vswitch.Bridge
 	var set bool
 	err := r.retry(r.ctx, "the database", func(ctx context.Context) (err error) {
-		if bridge, err = db.Bridge(ctx, r.c.opts.Bridge); err != nil {
-			return err
+		if bridge, err = db.Bridge(ctx, r.c.opts.Bridge); err == nil {
+			all, err = db.Bridges(ctx)
 		}
-		set, err = db.FlowRestoreWait(ctx)
+		if err == nil {
+			set, err = db.FlowRestoreWait(ctx)
+		}
 		return err
 	})
 	if err != nil {
@@ -53,6 +86,8 @@ func (r *round) readDatabase() {
 	}
 	r.update(func() {
 		r.bridge, r.known = bridge, true
+		r.skips = r.c.flag.allSkip(all)
+		r.dark = r.c.flag.foreign(all)
 		r.ev.flag = flagUnset
 		if set {
 			r.ev.flag = flagSet

@@ -4,27 +4,26 @@ package conntrack
 
 // Phase is where a round stands.
 //
-//	     +------------------------- round: a new connection, or another try --------------------------+
-//	     v                                                                                            |
-//	connecting --held--> holding --complete--> installing --installed--> clearing --cleared--> confirming --proven--> open
-//	     |                  |  ^                 ^   |  ^                    ^                      |  |  |            ^
-//	     |                  |  |                 |   |  +------flushed-------|----------------------+  |  |            |
-//	     |                  |  |                 |   +------reinstalled------|------> confirming       |  |            |
-//	     |                  |  +----bootstrapped-|---------------------------|-------------------------+  |            |
-//	     |                  +------unheld--------+                           +----------set again---------+            |
-//	     +--unheld, complete, bootstrap----------+                                                                     |
-//	                                             +-----------------------------proven (nothing to clear)--------------+
+//	              +-- bootstrapped, flushed, skipped: back, for the flows --+
+//	              v            v                                            |
+//	connecting -> holding -> installing -> clearing -> confirming ----------+-> open
+//	   |                      ^   |           ^             |                    ^
+//	   +---- nothing held ----+   |           +- set again -+                    |
+//	                              +-------------- nothing to clear --------------+
 //
-// Every phase can end in failed; failed and open end with the next round. The
-// table is the whole of it; a test compares it with the code.
+// Every phase can end in failed, and every phase begins again at connecting
+// with a new connection or another try. The table is the whole of it:
 //
 //	from        event         to
 //	connecting  held          holding
 //	connecting  unheld        installing
 //	connecting  complete      installing
 //	connecting  bootstrap     installing
+//	connecting  skip          clearing
 //	holding     unheld        installing
 //	holding     complete      installing
+//	holding     bootstrap     installing
+//	holding     skip          clearing
 //	installing  installed     clearing
 //	installing  reinstalled   confirming
 //	installing  bootstrapped  holding
@@ -33,6 +32,7 @@ package conntrack
 //	confirming  set again     clearing
 //	confirming  flushed       installing
 //	confirming  bootstrapped  holding
+//	confirming  skipped       installing
 //	confirming  proven        open
 //	any         round         connecting
 //	any         failure       failed
@@ -43,7 +43,8 @@ const (
 	// Connecting: there is no connection, or it is not known yet whether
 	// ovs-vswitchd is held.
 	Connecting Phase = iota
-	// Holding: ovs-vswitchd forwards nothing new, and gates are waited for.
+	// Holding: ovs-vswitchd forwards nothing new, or the bootstrap flows only,
+	// and gates are waited for.
 	Holding
 	// Installing: the flows of all gates go in, in one bundle. When nothing is
 	// held, gates are waited for here.
@@ -84,6 +85,8 @@ const (
 	evInstalled                 // the bundle is committed and counted; the flag is to be cleared
 	evReinstalled               // the same, after the flag was cleared
 	evBootstrapped              // the bootstrap flows are in and pass; now for the gates
+	evSkip                      // the datapath is not to be held: the flag is cleared first
+	evSkipped                   // it is cleared; now for the gates
 	evCleared                   // the flag was cleared
 	evSetAgain                  // another writer has set it again
 	evFlushed                   // a primary controller made the clear flush everything
@@ -93,7 +96,7 @@ const (
 
 var eventNames = [...]string{
 	"round", "held", "unheld", "complete", "bootstrap", "installed", "reinstalled", "bootstrapped",
-	"cleared", "set again", "flushed", "proven", "failure",
+	"skip", "skipped", "cleared", "set again", "flushed", "proven", "failure",
 }
 
 func (e event) String() string { return eventNames[e] }
@@ -122,8 +125,11 @@ var steps = map[step]Phase{
 	{Connecting, evUnheld}:       Installing,
 	{Connecting, evComplete}:     Installing,
 	{Connecting, evBootstrap}:    Installing,
+	{Connecting, evSkip}:         Clearing,
 	{Holding, evUnheld}:          Installing,
 	{Holding, evComplete}:        Installing,
+	{Holding, evBootstrap}:       Installing,
+	{Holding, evSkip}:            Clearing,
 	{Installing, evInstalled}:    Clearing,
 	{Installing, evReinstalled}:  Confirming,
 	{Installing, evBootstrapped}: Holding,
@@ -132,5 +138,6 @@ var steps = map[step]Phase{
 	{Confirming, evSetAgain}:     Clearing,
 	{Confirming, evFlushed}:      Installing,
 	{Confirming, evBootstrapped}: Holding,
+	{Confirming, evSkipped}:      Installing,
 	{Confirming, evProven}:       Open,
 }

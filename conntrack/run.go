@@ -4,12 +4,9 @@ package conntrack
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"time"
-
-	"github.com/cenkalti/backoff/v4"
 
 	"github.com/flowgate/flowgate/bundle"
 	"github.com/flowgate/flowgate/ofctrl"
@@ -30,6 +27,7 @@ type round struct {
 	// OpenAnyway is after Sync has returned.
 	ctx    context.Context
 	cancel context.CancelCauseFunc
+	detour detour // of the round's goroutine
 
 	wake      chan struct{} // one token: something below has changed
 	kindKnown chan struct{} // closed when kind is set
@@ -39,7 +37,9 @@ type round struct {
 	ev        evidence
 	kind      Kind
 	bridge    vswitch.Bridge
-	known     bool             // bridge and ev.flag were read
+	known     bool             // bridge, skips, dark and ev.flag were read
+	skips     bool             // no bridge of the flag is to be held
+	dark      []string         // bridges of the ovs-vswitchd without coordinator
 	hands     map[string]*hand // of released gates
 	all       *bundle.Set      // what was handed in, by gate
 	late      bool             // gates were left out
@@ -70,9 +70,11 @@ func (r *round) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	held, err := r.decide(ctx)
-	if err != nil {
-		return err
+	held := false
+	if r.detour == detourNone {
+		if held, err = r.decide(ctx); err != nil {
+			return err
+		}
 	}
 	if held {
 		r.fire(evInstalled)
@@ -88,17 +90,43 @@ func (r *round) run(ctx context.Context) error {
 }
 
 // gather waits until the gates are in, or the policies say to go on without
-// some. Meanwhile it names the round as soon as that is possible.
+// some. Meanwhile it names the round as soon as that is possible, and takes the
+// round's detour.
 func (r *round) gather(ctx context.Context) error {
 	for {
 		again, done, err := r.look(time.Now())
 		if done || err != nil {
 			return err
 		}
+		if r.detour == detourNone {
+			if d := r.chooseDetour(time.Now()); d != detourNone {
+				r.detour = d
+				if err := r.take(ctx, d); err != nil {
+					return err
+				}
+				continue
+			}
+		}
 		if err := r.sleep(ctx, again); err != nil {
 			return err
 		}
 	}
+}
+
+// chooseDetour decides on a detour once enough is known for it.
+func (r *round) chooseDetour(now time.Time) detour {
+	c := r.c
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	held, enough := r.ev.heldEnough(now, c.opts.ProbeTimeout)
+	if !enough || !r.known && c.flag != nil {
+		return detourNone
+	}
+	d := detourFor(&c.opts, r.ev.kind(held), r.bridge, r.skips)
+	if d != detourNone {
+		r.nameLocked(held)
+	}
+	return d
 }
 
 // look is one step of gather: it acts on what is known now, and says when time
@@ -107,20 +135,10 @@ func (r *round) look(now time.Time) (again time.Time, done bool, err error) {
 	c := r.c
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	held, certain := r.ev.held()
-	switch phase := c.status.Phase; {
-	case phase == Connecting && certain:
-		r.nameLocked(held)
-		if !held {
-			r.fireLocked(evUnheld)
-			break
-		}
-		r.fireLocked(evHeld)
-	case phase == Holding && certain && !held:
-		r.releasedByOtherLocked()
-		r.fireLocked(evUnheld)
+	if r.detour == detourNone {
+		r.recogniseLocked()
 	}
-	if c.status.Kind == Held && r.known {
+	if c.status.Kind == Held && r.known && r.detour == detourNone {
 		if err := r.controllerLocked(); err != nil {
 			return time.Time{}, false, err
 		}
@@ -129,6 +147,11 @@ func (r *round) look(now time.Time) (again time.Time, done bool, err error) {
 	switch v {
 	case verdictWait:
 		r.publishOverdueLocked(now)
+		if r.detour == detourNone && !r.ev.asked.IsZero() {
+			if soon := r.ev.asked.Add(c.opts.ProbeTimeout / 5); now.Before(soon) && (again.IsZero() || soon.Before(again)) {
+				again = soon
+			}
+		}
 		return again, false, nil
 	case verdictAbort:
 		return time.Time{}, false, &LateError{Gates: r.board.waiting(now), Waited: now.Sub(r.began)}
@@ -144,6 +167,24 @@ func (r *round) look(now time.Time) (again time.Time, done bool, err error) {
 		r.fireLocked(evComplete)
 	}
 	return time.Time{}, true, nil
+}
+
+// recogniseLocked names the round when it is certain whether the switch is
+// held, and corrects itself when a switch that did not answer does so later.
+func (r *round) recogniseLocked() {
+	held, certain := r.ev.held()
+	switch phase := r.c.status.Phase; {
+	case !certain:
+	case phase == Connecting && held:
+		r.nameLocked(true)
+		r.fireLocked(evHeld)
+	case phase == Connecting:
+		r.nameLocked(false)
+		r.fireLocked(evUnheld)
+	case phase == Holding && !held:
+		r.correctLocked()
+		r.fireLocked(evUnheld)
+	}
 }
 
 // publishOverdueLocked shows gates that have just become late.
@@ -172,10 +213,17 @@ func (r *round) nameLocked(held bool) {
 	r.warnLocked()
 }
 
-// releasedByOtherLocked notes that a switch that did not answer does so now.
-func (r *round) releasedByOtherLocked() {
-	r.noteLocked("ovs-vswitchd forwards now, before all gates were released: " +
-		"it was slow to answer, or somebody else has cleared flow-restore-wait")
+// correctLocked notes what it means that a switch that did not answer does so
+// now.
+func (r *round) correctLocked() {
+	if r.ev.flag != flagSet {
+		r.noteLocked("somebody else has cleared flow-restore-wait: ovs-vswitchd forwards before all gates are released")
+		return
+	}
+	r.noteLocked("ovs-vswitchd was slow to answer: it is not held")
+	r.kind = r.ev.kind(false)
+	r.c.status.Kind = r.kind
+	r.warnLocked()
 }
 
 // warnLocked notes what a person should know about the bridge in this round,
@@ -186,6 +234,9 @@ func (r *round) warnLocked() {
 	}
 	if r.kind != Held && r.ev.flag == flagSet && !r.c.opts.KeepArmed {
 		r.noteLocked("too late: vswitchd is already running past the flag")
+	}
+	if r.kind == Held {
+		r.c.status.Dark = r.dark
 	}
 	if r.bridge.FailMode != "secure" && r.kind == Unheld {
 		r.noteLocked(fmt.Sprintf("fail_mode of %s is standalone: packets pass by the NORMAL action until the flows are in; "+
@@ -231,6 +282,13 @@ func (r *round) decide(ctx context.Context) (held bool, err error) {
 	}
 }
 
+// named returns the kind, KindUnknown while it is not known.
+func (r *round) named() Kind {
+	r.c.mu.Lock()
+	defer r.c.mu.Unlock()
+	return r.kind
+}
+
 // awaitKind is Round.Kind.
 func (r *round) awaitKind(ctx context.Context) (Kind, error) {
 	select {
@@ -260,211 +318,5 @@ func (r *round) sleep(ctx context.Context, until time.Time) error {
 		return nil
 	case <-ctx.Done():
 		return context.Cause(ctx)
-	}
-}
-
-func (r *round) signal() {
-	select {
-	case r.wake <- struct{}{}:
-	default:
-	}
-}
-
-// update changes what c.mu guards and wakes the round.
-func (r *round) update(change func()) {
-	r.c.mu.Lock()
-	change()
-	r.c.mu.Unlock()
-	r.signal()
-}
-
-// fire moves the round to another phase and publishes it.
-func (r *round) fire(e event) {
-	r.c.mu.Lock()
-	defer r.c.mu.Unlock()
-	r.fireLocked(e)
-}
-
-func (r *round) fireLocked(e event) {
-	c := r.c
-	if c.round != r {
-		return // another has begun
-	}
-	to, ok := next(c.status.Phase, e)
-	if !ok {
-		c.log.Errorf("conntrack: %s: no step from %v by %v", c.opts.Bridge, c.status.Phase, e)
-		return
-	}
-	if to != c.status.Phase || e == evRound {
-		c.status.Since = time.Now()
-	}
-	c.status.Phase = to
-	r.publishLocked()
-	c.log.Debugf("conntrack: %s: epoch %d, round %d: %v", c.opts.Bridge, c.status.Epoch, r.number, to)
-}
-
-// publishLocked makes the status known.
-func (r *round) publishLocked() {
-	if r.c.round != r {
-		return
-	}
-	st := r.c.status
-	st.Held = r.board.waiting(time.Now())
-	r.c.hist.add(st)
-}
-
-func (r *round) noteLocked(note string) {
-	if !slices.Contains(r.c.status.Notes, note) {
-		r.c.status.Notes = append(slices.Clip(r.c.status.Notes), note)
-	}
-}
-
-// waitingFor shows what is waited for, and the error of the last try.
-func (r *round) waitingFor(what string, err error) {
-	c := r.c
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.status.Waiting == what && text(err) == text(c.status.Err) {
-		return
-	}
-	c.status.Waiting, c.status.Err = what, err
-	r.publishLocked()
-}
-
-func text(err error) string {
-	if err == nil {
-		return ""
-	}
-	return err.Error()
-}
-
-// succeed ends the round as open.
-func (r *round) succeed() {
-	c := r.c
-	c.mu.Lock()
-	c.opened, c.flows = true, c.status.Flows
-	c.status.Err, c.status.Waiting = nil, ""
-	if r.kind == Unheld {
-		c.status.Exposed = r.committed.Sub(r.began)
-	}
-	late := r.late
-	c.mu.Unlock()
-	if c.flag != nil {
-		c.flag.enter(c.member, memberOpen)
-	}
-	r.fire(evProven)
-	c.functions.Go(func() {
-		defer r.cancel(ErrStale)
-		if c.opts.KeepArmed && c.flag != nil {
-			_ = r.retry(r.ctx, "the database, to arm flow-restore-wait again", c.flag.Arm)
-		}
-		if late {
-			r.installLate()
-		}
-	})
-}
-
-// fail ends the round.
-func (r *round) fail(err error) {
-	c := r.c
-	r.cancel(err)
-	c.mu.Lock()
-	r.err = err
-	c.status.Err, c.status.Waiting = err, ""
-	if r.conn.Context().Err() == nil {
-		r.fireLocked(evFailure)
-	}
-	c.mu.Unlock()
-	if c.flag != nil {
-		c.flag.enter(c.member, memberAway)
-	}
-}
-
-// lost is called when the connection has ended.
-func (r *round) lost(cause error) {
-	c := r.c
-	r.cancel(cause)
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.round != r {
-		return
-	}
-	c.status.Err, c.status.Waiting = cause, ""
-	r.fireLocked(evRound)
-	if c.flag != nil {
-		c.flag.enter(c.member, memberAway)
-	}
-}
-
-// end makes sure that nothing of the round goes on.
-func (r *round) end(cause error) { r.cancel(cause) }
-
-// stillFails returns the error of a failed round again if another round in the
-// same epoch would only fail in the same way.
-func (r *round) stillFails(ctx context.Context) error {
-	r.c.mu.Lock()
-	err := r.err
-	r.c.mu.Unlock()
-	switch {
-	case errors.Is(err, ErrLate):
-		return err
-	case errors.Is(err, ErrController) && r.c.flag != nil:
-		mended := try(ctx, func(ctx context.Context) error {
-			bridge, err := r.c.flag.db.Bridge(ctx, r.c.opts.Bridge)
-			if err == nil {
-				err = refuseController(bridge)
-			}
-			return err
-		})
-		if mended != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// permanent reports whether nothing but a person, or the next epoch, can mend a
-// failed round.
-func permanent(err error) bool { return errors.Is(err, ErrLate) || errors.Is(err, ErrController) }
-
-func (c *Coordinator) newBackoff() *backoff.ExponentialBackOff {
-	return backoff.NewExponentialBackOff(
-		backoff.WithInitialInterval(c.opts.BackoffMin),
-		backoff.WithMaxInterval(c.opts.BackoffMax),
-		backoff.WithMultiplier(2),
-		backoff.WithMaxElapsedTime(0), // for ever
-	)
-}
-
-// tryTimeout bounds one try of something on the database, so that its being away
-// is noticed and shown.
-const tryTimeout = 2 * time.Second
-
-func try(ctx context.Context, fn func(context.Context) error) error {
-	ctx, cancel := context.WithTimeout(ctx, tryTimeout)
-	defer cancel()
-	return fn(ctx)
-}
-
-// retry calls fn until it succeeds or ctx ends, and shows what is waited for.
-func (r *round) retry(ctx context.Context, what string, fn func(context.Context) error) error {
-	pause := r.c.newBackoff()
-	for {
-		err := try(ctx, fn)
-		if err == nil {
-			r.waitingFor("", nil)
-			return nil
-		}
-		if ctx.Err() != nil {
-			return context.Cause(ctx)
-		}
-		r.waitingFor(what, err)
-		timer := time.NewTimer(pause.NextBackOff())
-		select {
-		case <-timer.C:
-		case <-ctx.Done():
-			timer.Stop()
-			return context.Cause(ctx)
-		}
 	}
 }

@@ -38,6 +38,9 @@ type Status struct {
 	// flows: from the connection to the bundle in an Unheld round, from the
 	// clear to the second bundle under Options.Reinstall.
 	Exposed time.Duration
+	// Dark are the other bridges of the ovs-vswitchd, those without a
+	// coordinator on the same Flag: what holds this bridge holds them too.
+	Dark []string
 	// Waiting says what is waited for besides gates: the database, the switch,
 	// another bridge. Empty for nothing.
 	Waiting string

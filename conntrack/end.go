@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package conntrack
+
+import (
+	"context"
+	"errors"
+)
+
+// succeed ends the round as open.
+func (r *round) succeed() {
+	c := r.c
+	c.mu.Lock()
+	c.opened, c.flows = true, c.status.Flows
+	c.status.Err, c.status.Waiting = nil, ""
+	if r.kind == Unheld {
+		c.status.Exposed = r.committed.Sub(r.began)
+	}
+	late := r.late
+	c.mu.Unlock()
+	if c.flag != nil {
+		c.flag.enter(c.member, memberOpen)
+	}
+	r.fire(evProven)
+	c.functions.Go(func() {
+		defer r.cancel(ErrStale)
+		if c.opts.KeepArmed && c.flag != nil {
+			_ = r.retry(r.ctx, "the database, to arm flow-restore-wait again", c.flag.Arm)
+		}
+		if late {
+			r.installLate()
+		}
+	})
+}
+
+// fail ends the round.
+func (r *round) fail(err error) {
+	c := r.c
+	r.cancel(err)
+	c.mu.Lock()
+	r.err = err
+	c.status.Err, c.status.Waiting = err, ""
+	if r.conn.Context().Err() == nil {
+		r.fireLocked(evFailure)
+	}
+	c.mu.Unlock()
+	if c.flag != nil {
+		c.flag.enter(c.member, memberAway)
+	}
+}
+
+// lost is called when the connection has ended.
+func (r *round) lost(cause error) {
+	c := r.c
+	r.cancel(cause)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.round != r {
+		return
+	}
+	c.status.Err, c.status.Waiting = cause, ""
+	r.fireLocked(evRound)
+	if c.flag != nil {
+		c.flag.enter(c.member, memberAway)
+	}
+}
+
+// end makes sure that nothing of the round goes on.
+func (r *round) end(cause error) { r.cancel(cause) }
+
+// stillFails returns the error of a failed round again if another round in the
+// same epoch would only fail in the same way.
+func (r *round) stillFails(ctx context.Context) error {
+	r.c.mu.Lock()
+	err := r.err
+	r.c.mu.Unlock()
+	switch {
+	case errors.Is(err, ErrLate):
+		return err
+	case errors.Is(err, ErrController) && r.c.flag != nil:
+		mended := try(ctx, func(ctx context.Context) error {
+			bridge, err := r.c.flag.db.Bridge(ctx, r.c.opts.Bridge)
+			if err == nil {
+				err = refuseController(bridge)
+			}
+			return err
+		})
+		if mended != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// permanent reports whether nothing but a person, or the next epoch, can mend a
+// failed round.
+func permanent(err error) bool { return errors.Is(err, ErrLate) || errors.Is(err, ErrController) }
