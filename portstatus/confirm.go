@@ -13,7 +13,8 @@ import (
 // taken over a configuration. A Tracker asks for it only where ports share the
 // first 15 bytes of their names and ovs-vswitchd may have given them other
 // numbers since their rows' ofport was written: after a reconnect, and at the
-// start. Without it such ports wait until their ofport changes.
+// start. Without it such ports are told apart by MAC address, which is right where
+// devices keep theirs, or wait until their ofport changes.
 type Confirmer interface {
 	// RaiseConfig adds 1 to next_cfg and returns the result.
 	RaiseConfig(ctx context.Context) (int64, error)

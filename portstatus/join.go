@@ -3,6 +3,7 @@
 package portstatus
 
 import (
+	"net"
 	"slices"
 	"time"
 
@@ -35,6 +36,7 @@ import (
 //	doubtful --+-- ofport changes to a number that is listed --+--> sure
 //	   ^       +-- confirmed: see confirm.go ------------------+     |
 //	   |       +-- it is the only row of the name -------------+     |
+//	   |       +-- by its MAC address, without a Confirmer ----+     |
 //	   +---- new epoch, gap, ADD or DELETE of the number ------------+
 
 // decideEarly looks at a port that the switch has just added.
@@ -95,7 +97,7 @@ func (p *picture) proven(g *group, in *instance) uint32 {
 		if !p.base.synced {
 			return 0
 		}
-		in.sure = in.sure || g.rows() == 1
+		in.sure = in.sure || g.rows() == 1 || p.byMAC && g.tellsByMAC(in, p.ports[number])
 		if !in.sure {
 			p.asking = true
 			return 0
@@ -113,6 +115,21 @@ func (g *group) rows() int {
 		}
 	}
 	return n
+}
+
+// tellsByMAC reports whether the row's MAC address is that of the port, and of
+// no other row. Where there is no Confirmer this has to do: network devices keep
+// their addresses when ovs-vswitchd restarts.
+func (g *group) tellsByMAC(in *instance, port *ofp.Port) bool {
+	if in.row.MACInUse != net.HardwareAddr(port.HWAddr[:]).String() {
+		return false
+	}
+	for _, other := range g.instances {
+		if other != in && other.row != nil && other.row.MACInUse == in.row.MACInUse {
+			return false
+		}
+	}
+	return true
 }
 
 // doubt says that the row's ofport may be left over.

@@ -46,6 +46,7 @@ import (
 type picture struct {
 	db             bool
 	acceptLinkDown bool
+	byMAC          bool // no Confirmer: tell rows apart by MAC address
 	marks          markRules
 
 	link link

@@ -429,7 +429,7 @@ var pictures = []struct {
 		down
 		up
 		list 2=p1
-		> down; up; removed p1 1; added p1 2; removed p2 2; synced
+		> down; up; removed p1 1; removed p2 2; added p1 2; synced
 	`},
 	{name: "without a database the same cut name is ambiguous", bare: true, script: `
 		up

@@ -92,6 +92,9 @@ func New(o *Options) *Tracker {
 	t.pic = newPicture(t.o.DB != nil, t.o.AcceptLinkDown, markRules{
 		write: t.o.Marks && t.o.DB != nil, keep: t.o.KeepMarks, ovn: t.o.OVNMarks,
 	}, time.Now())
+	if _, ok := t.o.DB.(Confirmer); !ok {
+		t.pic.byMAC = true
+	}
 	return t
 }
 
@@ -107,6 +110,18 @@ func (t *Tracker) Run(ctx context.Context, sess *ofctrl.Session) error {
 	t.started, t.sess = true, sess
 	t.mu.Unlock()
 
+	err := t.run(ctx, sess)
+	t.mu.Lock()
+	close(t.stopped)
+	t.mu.Unlock()
+	t.handlers.Wait()
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
+	return err
+}
+
+func (t *Tracker) run(ctx context.Context, sess *ofctrl.Session) error {
 	group, ctx := errgroup.WithContext(ctx)
 	group.Go(func() error { return t.followSwitch(ctx, sess) })
 	group.Go(func() error { return t.keepAgenda(ctx) })
@@ -121,12 +136,7 @@ func (t *Tracker) Run(ctx context.Context, sess *ofctrl.Session) error {
 			group.Go(func() error { return t.writeMarks(ctx) })
 		}
 	}
-	err := group.Wait()
-	t.mu.Lock()
-	close(t.stopped)
-	t.mu.Unlock()
-	t.handlers.Wait()
-	return err
+	return group.Wait()
 }
 
 // feed lets the picture take something over and tells everybody whom it

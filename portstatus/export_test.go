@@ -1,0 +1,14 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package portstatus
+
+// Waiters counts the waits under way.
+func Waiters(t *Tracker) int {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	n := 0
+	for _, of := range t.waiters {
+		n += len(of)
+	}
+	return n
+}
