@@ -34,6 +34,9 @@ var (
 	ErrMalformed = ofp.ErrMalformed
 )
 
+// withoutPrefix is an error's text for use inside another error's.
+func withoutPrefix(err error) string { return strings.TrimPrefix(err.Error(), "ofctrl: ") }
+
 // OpError is a failed operation on a connection.
 type OpError struct {
 	Op    string // "dial", "handshake with", "request to", "barrier on", ...
@@ -52,7 +55,7 @@ func (e *OpError) Error() string {
 	if e.XID != 0 {
 		fmt.Fprintf(&b, " xid=%#x", e.XID)
 	}
-	fmt.Fprintf(&b, ": %s", strings.TrimPrefix(e.Err.Error(), "ofctrl: "))
+	fmt.Fprintf(&b, ": %s", withoutPrefix(e.Err))
 	return b.String()
 }
 
@@ -76,7 +79,7 @@ func SafeToRetry(err error) bool {
 type closedError struct{ cause error }
 
 func (e *closedError) Error() string {
-	return ErrClosed.Error() + ": " + strings.TrimPrefix(e.cause.Error(), "ofctrl: ")
+	return ErrClosed.Error() + ": " + withoutPrefix(e.cause)
 }
 
 func (e *closedError) Unwrap() []error { return []error{ErrClosed, e.cause} }
@@ -201,7 +204,7 @@ type Failure struct {
 
 // Error names the message by its index and the reason.
 func (f Failure) Error() string {
-	return fmt.Sprintf("message %d: %s", f.Index, strings.TrimPrefix(f.Err.Error(), "ofctrl: "))
+	return fmt.Sprintf("message %d: %s", f.Index, withoutPrefix(f.Err))
 }
 
 // Unwrap returns the reason.

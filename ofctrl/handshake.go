@@ -236,4 +236,14 @@ func (h *handshake) write(b []byte) error {
 	return err
 }
 
-func step(xid uint32, err error) error { return fmt.Errorf("%s: %w", handshakeSteps[xid], err) }
+func step(xid uint32, err error) error { return &stepError{handshakeSteps[xid], err} }
+
+// stepError is the failure of a step of something larger.
+type stepError struct {
+	step string
+	err  error
+}
+
+func (e *stepError) Error() string { return e.step + ": " + withoutPrefix(e.err) }
+
+func (e *stepError) Unwrap() error { return e.err }

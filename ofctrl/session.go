@@ -219,7 +219,7 @@ func (s *Session) sync(ctx context.Context, conn *Conn) error {
 			return context.Cause(ctx)
 		}
 		s.log.Warnf("ofctrl: %s: epoch %d: sync: %v", conn.addr, conn.epoch, err)
-		s.failed(fmt.Errorf("sync: %w", err))
+		s.failed(&stepError{"sync", err})
 		if err := sleep(ctx, wait.NextBackOff()); err != nil {
 			return context.Cause(ctx)
 		}
