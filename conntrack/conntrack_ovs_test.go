@@ -3,7 +3,12 @@
 package conntrack_test
 
 import (
+	"context"
+	"errors"
+	"slices"
+	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -69,4 +74,224 @@ func TestOVSTooLate(t *testing.T) {
 	require.Equal(t, []string{"connecting", "installing", "open"}, a.phases(1))
 	s.inject()
 	s.requireSent(1)
+}
+
+// Case 3: with a primary controller clearing the flag deletes what was
+// restored. It is refused beforehand, and the switch stays held; once the row is
+// mended the same epoch opens.
+func TestOVSPrimaryControllerIsRefused(t *testing.T) {
+	t.Parallel()
+	s := startOVS(t, &ovssandbox.Options{Held: true})
+	s.vsctl("--no-wait", "set-controller", bridge, "tcp:127.0.0.1:16999")
+	a := newAgent(t, ofctrl.Target(s.MgmtAddr(bridge)), conntrack.NewFlag(s.database()), quick())
+	a.gate("policy", hands(forward(5, s.in, s.out)), nil)
+	a.start()
+	st := a.untilPhase(1, conntrack.Failed)
+	refused, ok := errors.AsType[*conntrack.ControllerError](st.Err)
+	require.True(t, ok, "%v", st.Err)
+	require.Equal(t, "tcp:127.0.0.1:16999", refused.Target)
+	_, err := a.Opened(within(t))
+	require.ErrorIs(t, err, conntrack.ErrController)
+	s.inject()
+	s.requireSent(0)
+
+	s.vsctl("--no-wait", "set", "controller", bridge, "type=service")
+	opened := a.untilPhase(1, conntrack.Open)
+	require.Equal(t, 1, opened.Flows)
+	require.Len(t, s.flows(), 1)
+	s.inject()
+	s.requireSent(1)
+}
+
+// Case 3, survived.
+func TestOVSPrimaryControllerReinstall(t *testing.T) {
+	t.Parallel()
+	s := startOVS(t, &ovssandbox.Options{Held: true})
+	s.vsctl("--no-wait", "set-controller", bridge, "tcp:127.0.0.1:16999")
+	o := quick()
+	o.Reinstall = true
+	a := newAgent(t, ofctrl.Target(s.MgmtAddr(bridge)), conntrack.NewFlag(s.database()), o)
+	a.gate("policy", hands(forward(5, s.in, s.out)), nil)
+	a.start()
+	opened := a.untilPhase(1, conntrack.Open)
+	require.Positive(t, opened.Exposed)
+	require.Equal(t, 1, opened.Flows)
+	require.Len(t, s.flows(), 1)
+	s.inject()
+	s.requireSent(1)
+	t.Logf("without flows for %v", opened.Exposed)
+}
+
+// rearming is a database in which another writer sets the flag again after each
+// of the next clears.
+type rearming struct {
+	conntrack.DB
+	times atomic.Int32
+}
+
+func (db *rearming) ClearFlowRestoreWait(ctx context.Context) (int64, error) {
+	cfg, err := db.DB.ClearFlowRestoreWait(ctx)
+	if err == nil && db.times.Add(-1) >= 0 {
+		err = db.DB.SetFlowRestoreWait(ctx)
+	}
+	return cfg, err
+}
+
+// Case 4 (d).
+func TestOVSFlagIsSetAgain(t *testing.T) {
+	t.Parallel()
+	s := startOVS(t, &ovssandbox.Options{Held: true})
+	db := &rearming{DB: s.database()}
+	db.times.Store(2)
+	a := newAgent(t, ofctrl.Target(s.MgmtAddr(bridge)), conntrack.NewFlag(db), quick())
+	a.gate("policy", hands(forward(5, s.in, s.out)), nil)
+	a.start()
+	st := a.untilPhase(1, conntrack.Open)
+	require.Contains(t, st.Notes, "another writer has set flow-restore-wait again right after it was cleared")
+	require.Equal(t, []string{
+		"connecting", "installing", "clearing", "confirming", "clearing", "confirming", "clearing", "confirming", "open",
+	}, withoutHolding(a.phases(1)))
+	set, err := db.FlowRestoreWait(within(t))
+	require.NoError(t, err)
+	require.False(t, set)
+	s.inject()
+	s.requireSent(1)
+}
+
+// withoutHolding leaves out the phase that a round without late gates may or may
+// not be seen in.
+func withoutHolding(phases []string) []string {
+	return slices.DeleteFunc(phases, func(s string) bool { return s == "holding" })
+}
+
+// A connection that is lost, an agent that is restarted, and an ovs-vswitchd
+// that is restarted without the flag are told apart.
+func TestOVSKinds(t *testing.T) {
+	t.Parallel()
+	s := startOVS(t, nil)
+	flag := conntrack.NewFlag(s.database())
+	start := func() *agent {
+		a := newAgent(t, ofctrl.Target(s.MgmtAddr(bridge)), flag, quick())
+		a.gate("policy", hands(forward(5, s.in, s.out)), nil)
+		a.start()
+		return a
+	}
+	a := start()
+	st := a.untilPhase(1, conntrack.Open)
+	require.Equal(t, conntrack.Unheld, st.Kind)
+	require.Positive(t, st.Exposed)
+	require.Equal(t, 1, st.Plan.Added)
+
+	a.session.Reconnect(errors.New("a blip"))
+	st = a.untilPhase(2, conntrack.Open)
+	require.Equal(t, conntrack.Blip, st.Kind)
+	require.True(t, st.Plan.Empty(), "%v", st.Plan)
+	require.Zero(t, st.Exposed)
+
+	require.NoError(t, s.Restart(within(t), false))
+	st = a.until("opened after the restart", func(st conntrack.Status) bool { return st.Epoch > 2 && st.Phase == conntrack.Open })
+	require.Equal(t, conntrack.Unheld, st.Kind)
+	require.Equal(t, 1, st.Plan.Added)
+
+	b := start() // what the next life of the agent finds
+	st = b.untilPhase(1, conntrack.Open)
+	require.Equal(t, conntrack.AgentStart, st.Kind)
+	require.True(t, st.Plan.Empty(), "%v", st.Plan)
+}
+
+// Coordinators of two bridges share the flag: the first waits for the second.
+func TestOVSTwoBridges(t *testing.T) {
+	t.Parallel()
+	s := startOVS(t, &ovssandbox.Options{Held: true, Bridges: []ovssandbox.Bridge{{Name: bridge}, {Name: "br1"}, {Name: "foreign"}}})
+	flag := conntrack.NewFlag(s.database())
+	a := newAgent(t, ofctrl.Target(s.MgmtAddr(bridge)), flag, quick())
+	a.gate("policy", hands(forward(5, s.in, s.out)), nil)
+	o := quick()
+	o.Bridge = "br1"
+	b := newAgent(t, ofctrl.Target(s.MgmtAddr("br1")), flag, o)
+	late := make(key)
+	b.gate("late", late.wait, nil)
+	a.start()
+	st := a.until("waits for br1", func(st conntrack.Status) bool { return st.Waiting == "other bridges: br1" })
+	require.Equal(t, conntrack.Clearing, st.Phase)
+	b.start()
+	st = b.until("names the late gate and who is dark", func(st conntrack.Status) bool {
+		return st.Phase == conntrack.Holding && len(st.Dark) > 0
+	})
+	require.Equal(t, []string{"foreign"}, st.Dark)
+	s.inject()
+	s.requireSent(0)
+	late.release(t)
+	a.untilPhase(1, conntrack.Open)
+	b.untilPhase(1, conntrack.Open)
+	s.inject()
+	s.requireSent(1)
+}
+
+// Case 14, open anyway: what is missing is named, and goes in when it comes.
+func TestOVSOpenAnyway(t *testing.T) {
+	t.Parallel()
+	s := startOVS(t, &ovssandbox.Options{Held: true})
+	a := newAgent(t, ofctrl.Target(s.MgmtAddr(bridge)), conntrack.NewFlag(s.database()), quick())
+	late := make(key)
+	a.gate("policy", hands(forward(5, s.in, s.out)), nil)
+	a.gate("late", late.wait, &conntrack.GateOptions{Policy: conntrack.OpenAnyway, Timeout: 400 * time.Millisecond})
+	a.start()
+	st := a.untilPhase(1, conntrack.Open)
+	require.Equal(t, []string{"late"}, st.Missing)
+	require.Equal(t, 1, st.Flows)
+	require.Len(t, st.Held, 1)
+	require.True(t, st.Held[0].Overdue)
+	late.release(t, forward(6, s.in, s.out))
+	st = a.until("nothing is missing", func(st conntrack.Status) bool { return st.Phase == conntrack.Open && len(st.Missing) == 0 })
+	require.Equal(t, 2, st.Flows)
+	require.Len(t, s.flows(), 2)
+}
+
+// A userspace datapath is not held by default; SoftHold lets bootstrap traffic
+// pass and nothing else.
+func TestOVSUserspaceDatapath(t *testing.T) {
+	t.Parallel()
+	for _, policy := range []conntrack.DatapathPolicy{conntrack.Skip, conntrack.SoftHold, conntrack.Hold} {
+		t.Run(policy.String(), func(t *testing.T) {
+			t.Parallel()
+			s := startOVS(t, &ovssandbox.Options{NoVswitchd: true})
+			s.vsctl("--no-wait", "set", "bridge", bridge, "datapath_type=netdev")
+			require.NoError(t, s.Restart(within(t), true))
+			s.in, s.out = s.addPort("in"), s.addPort("out")
+			o := quick()
+			o.Datapath = policy
+			uplink := forward(65535, s.out, s.in)
+			if policy == conntrack.SoftHold {
+				o.Bootstrap = slices.Values([]ofctrl.Message{uplink})
+			}
+			a := newAgent(t, ofctrl.Target(s.MgmtAddr(bridge)), conntrack.NewFlag(s.database()), o)
+			late := make(key)
+			a.gate("late", late.wait, nil)
+			a.start()
+			switch policy {
+			case conntrack.Skip:
+				a.untilPhase(1, conntrack.Installing)
+			case conntrack.SoftHold:
+				a.until("holding with the bootstrap flows", func(st conntrack.Status) bool {
+					return st.Phase == conntrack.Holding && len(st.Notes) > 0
+				})
+				require.Len(t, s.flows(), 2)
+				require.NoError(t, s.Inject(within(t), "out", packet))
+				passed, err := s.TxPackets(within(t), bridge, "in")
+				require.NoError(t, err)
+				require.EqualValues(t, 1, passed, "bootstrap traffic passes")
+			case conntrack.Hold:
+				a.untilPhase(1, conntrack.Holding)
+			}
+			s.inject()
+			s.requireSent(0)
+			late.release(t, forward(5, s.in, s.out))
+			a.untilPhase(1, conntrack.Open)
+			require.Len(t, s.flows(), 1)
+			s.inject()
+			s.requireSent(1)
+			t.Log(a.phases(1))
+		})
+	}
 }

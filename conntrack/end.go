@@ -30,6 +30,12 @@ func (r *round) succeed() {
 		if late {
 			r.installLate()
 		}
+		if c.flag != nil {
+			select {
+			case <-r.rowsRead:
+			case <-r.ctx.Done():
+			}
+		}
 	})
 }
 

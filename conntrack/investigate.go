@@ -93,8 +93,12 @@ func (r *round) readDatabase() {
 			r.ev.flag = flagSet
 		}
 		r.ev.defaultFlow = bridge.FailMode != "secure" && r.c.opts.Scope.CookieMask == 0
-		r.warnLocked()
+		if r.kind != KindUnknown {
+			r.warnLocked()
+			r.publishLocked()
+		}
 	})
+	close(r.rowsRead)
 }
 
 // startGates starts the functions of the gates that nothing holds up.

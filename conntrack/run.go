@@ -31,6 +31,7 @@ type round struct {
 
 	wake      chan struct{} // one token: something below has changed
 	kindKnown chan struct{} // closed when kind is set
+	rowsRead  chan struct{} // closed when the database was read
 
 	// Guarded by c.mu.
 	board     *board
@@ -50,7 +51,7 @@ type round struct {
 func newRound(c *Coordinator, conn *ofctrl.Conn, number uint64, now time.Time) *round {
 	r := &round{
 		c: c, conn: conn, number: number, began: now,
-		wake: make(chan struct{}, 1), kindKnown: make(chan struct{}),
+		wake: make(chan struct{}, 1), kindKnown: make(chan struct{}), rowsRead: make(chan struct{}),
 		board: newBoard(c.gates, now), hands: make(map[string]*hand), all: new(bundle.Set),
 		ev: evidence{first: !c.opened, expected: c.flows},
 	}
@@ -78,9 +79,12 @@ func (r *round) run(ctx context.Context) error {
 	}
 	if held {
 		r.fire(evInstalled)
-		if err := r.open(ctx); err != nil {
-			return err
-		}
+		err = r.open(ctx)
+	} else {
+		err = r.awaitRows(ctx)
+	}
+	if err != nil {
+		return err
 	}
 	for _, sn := range snaps {
 		sn.Confirm(r.conn)
@@ -280,6 +284,23 @@ func (r *round) decide(ctx context.Context) (held bool, err error) {
 			return false, err
 		}
 	}
+}
+
+// awaitRows gives the database, which a round with nothing to clear does not
+// need, a moment to say what there is to note.
+func (r *round) awaitRows(ctx context.Context) error {
+	if r.c.flag == nil {
+		return nil
+	}
+	timer := time.NewTimer(2 * r.c.opts.ProbeTimeout)
+	defer timer.Stop()
+	select {
+	case <-r.rowsRead:
+	case <-timer.C:
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+	return nil
 }
 
 // named returns the kind, KindUnknown while it is not known.
