@@ -219,12 +219,11 @@ func (p *picture) wrote(in *instance, now time.Time, done bool, err error) {
 		m.awaited = awaitNothing // it may or may not show
 		m.after = now.Add(min(markRetry<<min(m.tries, 10), markRetryLongest))
 		m.tries++
+	case done && m.awaited == awaitNothing:
+		m.tries = 0 // the row came before the reply
 	case done:
 		m.tries = 0
 		m.after = now.Add(markSeen)
-		if !in.gone {
-			p.markTold(in) // the row may have come before the reply
-		}
 	default:
 		m.tries = 0
 		m.awaited, m.after = awaitChange, now.Add(markSeen)

@@ -4,6 +4,11 @@ package portstatus_test
 
 import (
 	"context"
+	"encoding/json"
+	"fmt"
+	"runtime"
+	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -43,7 +48,7 @@ func start(t *testing.T, ovs *ovssandbox.Sandbox, o portstatus.Options, withDB b
 		var err error
 		a.db, err = vswitchdb.New(ovs.DBAddr(), nil)
 		require.NoError(t, err)
-		o.DB, o.Bridge = a.db, "br0"
+		o.DB, o.Bridge = confirmer{a.db, ovs}, "br0"
 		run(a.db.Run)
 	}
 	a.sess = ofctrl.NewSession(ofctrl.Target(ovs.MgmtAddr("br0")), nil)
@@ -68,16 +73,321 @@ func (a *agent) wait(name string, c portstatus.Condition) portstatus.Port {
 	return port
 }
 
+// confirmer is the database with a way to have the numbers confirmed.
+type confirmer struct {
+	*vswitchdb.DB
+	ovs *ovssandbox.Sandbox
+}
+
+func (c confirmer) RaiseConfig(ctx context.Context) (int64, error) {
+	results, err := c.ovs.Transact(ctx,
+		map[string]any{"op": "mutate", "table": "Open_vSwitch", "where": []any{}, "mutations": []any{[]any{"next_cfg", "+=", 1}}},
+		map[string]any{"op": "select", "table": "Open_vSwitch", "where": []any{}, "columns": []string{"next_cfg"}})
+	if err != nil {
+		return 0, err
+	}
+	var selected struct {
+		Rows []struct {
+			NextCfg int64 `json:"next_cfg"`
+		}
+	}
+	if err := json.Unmarshal(results[1], &selected); err != nil {
+		return 0, err
+	}
+	return selected.Rows[0].NextCfg, nil
+}
+
+func (a *agent) vsctl(args ...string) string {
+	a.t.Helper()
+	out, err := a.ovs.Vsctl(a.t.Context(), args...)
+	require.NoError(a.t, err)
+	return strings.TrimSpace(out)
+}
+
+// number is what ovs-vswitchd wrote into the row.
+func (a *agent) number(name string) uint32 {
+	a.t.Helper()
+	number, err := a.ovs.OFPort(a.t.Context(), name)
+	require.NoError(a.t, err)
+	return number
+}
+
+// replace deletes a port and adds one of the name in one transaction.
+func (a *agent) replace(name string, set ...string) {
+	a.t.Helper()
+	a.vsctl(append([]string{"del-port", name, "--", "add-port", "br0", name, "--", "set", "Interface", name}, set...)...)
+}
+
+// Case 5: the same name again.
+func TestSameNameAgain(t *testing.T) {
+	ovs := ovssandbox.New(t, nil)
+	a := start(t, ovs, portstatus.Options{}, true)
+	_, err := ovs.AddPort(t.Context(), "br0", "p1", nil)
+	require.NoError(t, err)
+	old := a.wait("p1", boundLive)
+	again := func(change func(), same bool) {
+		t.Helper()
+		change()
+		port := a.wait("p1", portstatus.Condition{Need: portstatus.NeedLive, Bound: true})
+		for port.Instance == old.Instance { // its deletion is on its way
+			require.NoError(t, a.WaitGone(t.Context(), old.Instance))
+			port = a.wait("p1", boundLive)
+		}
+		require.Equal(t, a.number("p1"), port.Number)
+		if same {
+			require.Equal(t, old.Number, port.Number)
+		}
+		require.Equal(t, a.vsctl("get", "Interface", "p1", "_uuid"), port.UUID)
+		_, err := a.WaitInstance(t.Context(), old.Instance, portstatus.Allocated)
+		require.ErrorIs(t, err, portstatus.ErrReplaced)
+		old = port
+	}
+	again(func() { // (a)
+		a.vsctl("del-port", "p1")
+		a.vsctl("add-port", "br0", "p1", "--", "set", "Interface", "p1", "type=dummy")
+	}, false)
+	again(func() { a.replace("p1", "type=dummy") }, true)    // (b)
+	again(func() { a.replace("p1", "type=internal") }, false) // (c)
+	again(func() {                                           // while ovs-vswitchd is stalled, in two transactions
+		require.NoError(t, ovs.Vswitchd().Stall(t.Context()))
+		a.vsctl("--no-wait", "del-port", "p1")
+		a.vsctl("--no-wait", "add-port", "br0", "p1", "--", "set", "Interface", "p1", "type=internal")
+		require.NoError(t, ovs.Vswitchd().Resume())
+		a.vsctl("set", "Open_vSwitch", ".", "external_ids:seen=1") // waits for it
+	}, true)
+}
+
+var boundLive = portstatus.Condition{Need: portstatus.NeedLive, Bound: true}
+
+// Case 6: names that are cut to the same 15 bytes.
+func TestLongNamesOnOpenVSwitch(t *testing.T) {
+	ovs := ovssandbox.New(t, nil)
+	var names []string
+	for i := range 7 {
+		names = append(names, fmt.Sprint("verylongportname-", i))
+	}
+	require.NoError(t, ovs.AddPorts(t.Context(), "br0", names...))
+	a := start(t, ovs, portstatus.Options{}, true)
+	check := func() {
+		t.Helper()
+		for _, name := range names {
+			port := a.wait(name, boundLive)
+			require.Equal(t, a.number(name), port.Number, name)
+		}
+	}
+	check()
+	names = append(names, "verylongportname-7")
+	_, err := ovs.AddPort(t.Context(), "br0", names[7], nil)
+	require.NoError(t, err)
+	check()
+
+	// A port that is added while ovs-vswitchd is down can take another's number.
+	require.NoError(t, ovs.Vswitchd().Kill(t.Context()))
+	names = append(names, "verylongportname-8")
+	_, err = ovs.AddPort(t.Context(), "br0", names[8], &ovssandbox.PortOptions{NoWait: true})
+	require.NoError(t, err)
+	require.NoError(t, ovs.Vswitchd().Start(t.Context()))
+	for port := a.wait(names[0], boundLive); port.Epoch < 2; port = a.wait(names[0], boundLive) {
+		runtime.Gosched()
+	}
+	check()
+
+	bare := start(t, ovs, portstatus.Options{}, false)
+	_, err = bare.Wait(t.Context(), names[0], portstatus.Allocated)
+	require.ErrorIs(t, err, portstatus.ErrAmbiguous)
+}
+
+// Case 7: what is there before anybody asks, and what never comes.
+func TestSyncBeforeEvents(t *testing.T) {
+	ovs := ovssandbox.New(t, nil)
+	var names []string
+	for i := range 1001 { // (d): PORT_DESC comes in two parts
+		names = append(names, fmt.Sprint("p", i))
+	}
+	require.NoError(t, ovs.AddPorts(t.Context(), "br0", names...))
+	for _, withDB := range []bool{true, false} {
+		a := start(t, ovs, portstatus.Options{}, withDB)
+		for _, name := range names { // (a)
+			a.wait(name, portstatus.Live)
+		}
+		require.Equal(t, a.number("p500"), a.wait("p500", portstatus.Live).Number)
+	}
+}
+
+func TestFailedPorts(t *testing.T) {
+	ovs := ovssandbox.New(t, nil)
+	a := start(t, ovs, portstatus.Options{}, true)
+	a.vsctl("add-port", "br0", "p1", "--", "set", "Interface", "p1", "type=nosuch") // (c)
+	ctx, cancel := context.WithCancel(t.Context())
+	done := make(chan error, 1)
+	go func() {
+		_, err := a.Wait(ctx, "p1", portstatus.Live)
+		done <- err
+	}()
+	for e, err := range a.Watch(t.Context(), "p1") {
+		require.NoError(t, err)
+		if e.Kind == portstatus.Failed {
+			require.Contains(t, e.Port.Error, "could not")
+			break
+		}
+	}
+	cancel()
+	err := <-done
+	require.ErrorContains(t, err, "could not create the port (ofport -1): ")
+	require.ErrorIs(t, err, context.Canceled)
+	a.vsctl("set", "Interface", "p1", "type=dummy")
+	require.Equal(t, a.number("p1"), a.wait("p1", portstatus.Live).Number)
+
+	// (f) a patch port without its peer has a number and an error.
+	_, err = ovs.AddPort(t.Context(), "br0", "patch1", &ovssandbox.PortOptions{
+		Type: "patch", Options: map[string]string{"peer": "nobody"},
+	})
+	require.NoError(t, err)
+	port := a.wait("patch1", boundLive)
+	require.NotEmpty(t, port.Error)
+	require.False(t, port.Failed)
+}
+
+// Case 7e.
+func TestLiveIsABit(t *testing.T) {
+	ovs := ovssandbox.New(t, nil)
+	a := start(t, ovs, portstatus.Options{}, true)
+	_, err := ovs.AddPort(t.Context(), "br0", "p1", nil)
+	require.NoError(t, err)
+	a.wait("p1", boundLive)
+	watch := func(until func(portstatus.Event) bool, then func()) {
+		t.Helper()
+		ctx, cancel := context.WithTimeout(t.Context(), patience)
+		defer cancel()
+		for e, err := range a.Watch(ctx, "p1") {
+			require.NoError(t, err)
+			if e.Kind == portstatus.Synced {
+				then()
+			}
+			if until(e) {
+				return
+			}
+		}
+	}
+	watch(func(portstatus.Event) bool {
+		missing := a.Missing("p1", portstatus.Live)
+		return len(missing) > 0 && missing[0].Reason == portstatus.LinkDown
+	}, func() {
+		require.NoError(t, ovs.SetLink(t.Context(), "p1", false))
+	})
+	a.wait("p1", portstatus.Allocated)
+	require.NoError(t, ovs.SetLink(t.Context(), "p1", true))
+	port := a.wait("p1", portstatus.Live)
+	require.NoError(t, ovs.DelPort(t.Context(), "br0", "p1"))
+	require.NoError(t, a.WaitGone(t.Context(), port.Instance))
+	_, there, err := a.Get("p1")
+	require.NoError(t, err)
+	require.False(t, there)
+}
+
+// Case 9: the mark of an instance is not another's.
 func TestMarkOnOpenVSwitch(t *testing.T) {
 	ovs := ovssandbox.New(t, nil)
 	a := start(t, ovs, portstatus.Options{Marks: true}, true)
-	number, err := ovs.AddPort(t.Context(), "br0", "p1", nil)
+	mark := func() string {
+		return a.vsctl("--if-exists", "get", "Interface", "p1", "external_ids:flowgate-installed")
+	}
+	_, err := ovs.AddPort(t.Context(), "br0", "p1", &ovssandbox.PortOptions{ExternalIDs: map[string]string{"iface-id-ver": "uid1"}})
 	require.NoError(t, err)
-	port := a.wait("p1", portstatus.Live)
-	require.Equal(t, number, port.Number)
-	require.NoError(t, a.MarkInstalled(t.Context(), port))
-	port = a.wait("p1", portstatus.Installed)
-	out, err := ovs.Vsctl(t.Context(), "get", "Interface", "p1", "external_ids:flowgate-installed")
+	first := a.wait("p1", portstatus.Live)
+	require.NoError(t, a.MarkInstalled(t.Context(), first))
+	a.wait("p1", portstatus.Installed)
+	require.Equal(t, "uid1", mark())
+
+	a.replace("p1", "type=dummy", "external_ids:iface-id-ver=uid2")
+	require.Empty(t, mark())
+	second := a.wait("p1", portstatus.Condition{Need: portstatus.NeedLive, IfaceIDVer: "uid2"})
+	require.ErrorIs(t, a.MarkInstalled(t.Context(), first), portstatus.ErrReplaced)
+	require.NoError(t, a.MarkInstalled(t.Context(), second))
+	require.Equal(t, second.Number, a.wait("p1", portstatus.Installed).Number)
+	require.Equal(t, "uid2", mark())
+
+	// The flows are lost with ovs-vswitchd: so is the mark.
+	require.NoError(t, ovs.Restart(t.Context(), false))
+	for e, err := range a.Watch(t.Context(), "p1") {
+		require.NoError(t, err)
+		if e.Port.Name == "p1" && e.Port.ExternalIDs["flowgate-installed"] == "" {
+			break
+		}
+	}
+	require.ErrorIs(t, a.MarkInstalled(t.Context(), second), portstatus.ErrStale)
+	require.NoError(t, a.MarkInstalled(t.Context(), a.wait("p1", portstatus.Live)))
+	a.wait("p1", portstatus.Installed)
+	require.Equal(t, "uid2", mark())
+}
+
+// Case 10: a stalled ovs-vswitchd.
+func TestStall(t *testing.T) {
+	ovs := ovssandbox.New(t, nil)
+	a := start(t, ovs, portstatus.Options{StillWaiting: 500 * time.Millisecond}, true)
+	a.wait("br0", portstatus.Allocated)
+	require.NoError(t, ovs.Vswitchd().Stall(t.Context()))
+	_, err := ovs.AddPort(t.Context(), "br0", "p1", &ovssandbox.PortOptions{NoWait: true})
 	require.NoError(t, err)
-	require.Contains(t, out, port.UUID)
+	for e, err := range a.Watch(t.Context(), "p1") {
+		require.NoError(t, err)
+		if e.Kind == portstatus.Waiting {
+			require.Equal(t, portstatus.NoNumber, e.Missing[0].Reason)
+			break
+		}
+	}
+	require.NoError(t, ovs.Vswitchd().Resume())
+	require.EqualValues(t, 1, a.wait("p1", portstatus.Live).Epoch, "the same connection")
+}
+
+// A StatefulSet's pod: one name is deleted and added again and again while
+// another process waits for each version of it.
+func TestStatefulSet(t *testing.T) {
+	const versions = 30
+	ovs := ovssandbox.New(t, nil)
+	a := start(t, ovs, portstatus.Options{Marks: true}, true)
+	db, err := vswitchdb.New(ovs.DBAddr(), nil)
+	require.NoError(t, err)
+	ctx, cancel := context.WithTimeout(t.Context(), 2*patience)
+	ended := make(chan error, 1)
+	go func() { ended <- db.Run(ctx) }()
+	t.Cleanup(func() { cancel(); <-ended })
+
+	// The agent: what it confirmed for which version.
+	var mu sync.Mutex
+	confirmed := make(map[string]bool)
+	agent := make(chan error, 1)
+	go func() {
+		for port, err := range a.Ready(ctx, portstatus.Condition{Need: portstatus.NeedLive, ExternalID: "iface-id-ver"}) {
+			if err != nil {
+				agent <- err
+				return
+			}
+			mu.Lock()
+			confirmed[port.IfaceIDVer()] = true
+			mu.Unlock()
+			_ = a.MarkInstalled(ctx, port) // it may be replaced by now
+		}
+	}()
+	for i := range versions {
+		ver := fmt.Sprint("uid", i)
+		ids := []string{"type=dummy", "external_ids:iface-id-ver=" + ver}
+		switch {
+		case i == 0:
+			a.vsctl(append([]string{"add-port", "br0", "web-0", "--", "set", "Interface", "web-0"}, ids...)...)
+		case i%2 == 0:
+			a.replace("web-0", ids...)
+		default:
+			a.vsctl("del-port", "web-0")
+			a.vsctl(append([]string{"add-port", "br0", "web-0", "--", "set", "Interface", "web-0"}, ids...)...)
+		}
+		row, err := portstatus.WaitInstalled(ctx, db, "br0", "web-0", ver, nil)
+		require.NoError(t, err)
+		require.Equal(t, ver, row.ExternalIDs["iface-id-ver"])
+		mu.Lock()
+		require.True(t, confirmed[ver], "marked before it was ready")
+		mu.Unlock()
+	}
+	cancel()
+	require.ErrorIs(t, <-agent, context.Canceled)
 }

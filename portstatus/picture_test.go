@@ -510,6 +510,14 @@ var marking = []struct {
 		wrote p1
 		? p1 = 1 bound installed
 		write p1 = nothing
+		del 1=p1
+		write p1 = remove flowgate-installed
+		row u1 p1 ofport=1
+		wrote p1
+		add 1=p1
+		? p1 = 1 bound
+		wish p1
+		write p1 = set flowgate-installed=u1 guard u1
 	`},
 	{name: "not before the database confirms the port", script: `
 		row u1 p1
