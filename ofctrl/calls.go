@@ -116,17 +116,31 @@ func (cs *calls) block(p *Pipeline, n uint32) (uint32, error) {
 		return 0, err
 	}
 	cs.nextBlock = first + n
-	for i := range cs.blocks {
-		if b := &cs.blocks[i]; b.owner == p && b.end() == first {
-			b.n += n
-			if b.n > blockMax {
-				b.first, b.n = b.end()-blockMax, blockMax
-			}
-			return first, nil
+	i := slices.IndexFunc(cs.blocks, func(b block) bool { return b.owner == p && b.end() == first })
+	if i >= 0 {
+		cs.blocks[i].n += n
+	} else {
+		cs.blocks = append(cs.blocks, block{first: first, n: n, owner: p})
+	}
+	cs.trimLocked(p)
+	return first, nil
+}
+
+// trimLocked gives up the oldest ids of a pipeline that has very many.
+func (cs *calls) trimLocked(p *Pipeline) {
+	var total uint64
+	for _, b := range cs.blocks {
+		if b.owner == p {
+			total += uint64(b.n)
 		}
 	}
-	cs.blocks = append(cs.blocks, block{first: first, n: n, owner: p})
-	return first, nil
+	for i := range cs.blocks {
+		if b := &cs.blocks[i]; b.owner == p && total > blockMax {
+			drop := min(uint64(b.n), total-blockMax)
+			b.first, b.n, total = b.first+uint32(drop), b.n-uint32(drop), total-drop
+		}
+	}
+	cs.blocks = slices.DeleteFunc(cs.blocks, func(b block) bool { return b.n == 0 })
 }
 
 // freeBlockLocked finds n consecutive ids that no block has.

@@ -6,6 +6,7 @@
 package hostile
 
 import (
+	"bufio"
 	"io"
 	"net"
 	"testing"
@@ -128,4 +129,30 @@ func Multipart(xid uint32, mt ofp.MultipartType, more bool, n int) []byte {
 		panic(err) // a mistake of the test
 	}
 	return b
+}
+
+// Barriers answers barriers and nothing else, without allocating, until the
+// connection ends. It is for a goroutine of its own.
+func (p *Peer) Barriers() {
+	r := bufio.NewReaderSize(p, 1<<17)
+	var reply []byte
+	for {
+		head, err := r.Peek(ofp.HeaderLen)
+		if err != nil {
+			return
+		}
+		h, err := ofp.ParseHeader(head)
+		if err != nil {
+			return
+		}
+		if h.Type == ofp.TypeBarrierRequest {
+			reply = ofp.Empty(reply[:0], ofp.TypeBarrierReply, h.XID)
+			if _, err := p.Write(reply); err != nil {
+				return
+			}
+		}
+		if _, err := r.Discard(int(h.Length)); err != nil {
+			return
+		}
+	}
 }
