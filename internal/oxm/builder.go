@@ -159,7 +159,9 @@ func (b *Builder) put(id ID, off int, val, mask []byte, full bool) string {
 		s.val[off+i] = val[i] & m
 		s.mask[off+i] = m
 	}
-	b.mark(id)
+	if full || !allZero(mask) {
+		b.mark(id)
+	}
 	return ""
 }
 
@@ -194,9 +196,10 @@ func (b *Builder) setTCI(val, mask uint64) string {
 	if m := mask & pcp; m != 0 && m != pcp {
 		return noPCPMask
 	}
-	if mask&pcp != 0 && val&0x1fff == 0 {
-		// OVS drops the priority. That is harmless if it says 'no tag'.
-		if mask&CFI == 0 || val&pcp != 0 {
+	if mask&pcp != 0 && val&CFI == 0 {
+		// A priority goes with a tag only. OVS drops it where the rest is 0,
+		// which is harmless if it says 'no tag'.
+		if mask&CFI == 0 || val != 0 {
 			return noUntaggedPCP
 		}
 		mask &^= pcp
@@ -299,12 +302,7 @@ func (b *Builder) SetBits(f *Field, ofs, n int, val []byte) (problem string) {
 		return "matches a part of a field that is matched as a whole only"
 	}
 	var v, m [16]byte
-	for i := range n {
-		from, to := i, ofs+i
-		bit := val[len(val)-1-from/8] >> (from % 8) & 1
-		v[f.Bytes-1-to/8] |= bit << (to % 8)
-		m[f.Bytes-1-to/8] |= 1 << (to % 8)
-	}
+	Spread(val, v[:f.Bytes], m[:f.Bytes], ofs, n)
 	if !f.Maskable {
 		return b.Set(f, v[:f.Bytes], ones[:f.Bytes])
 	}
@@ -317,15 +315,6 @@ func (b *Builder) SetBits(f *Field, ofs, n int, val []byte) (problem string) {
 		}
 		v[i] |= oldV[i]
 		m[i] |= oldM[i]
-	}
-	if f.Bits < 8*f.Bytes && f.ID != VLANVID {
-		full := true
-		for i := range f.Bits {
-			full = full && m[f.Bytes-1-i/8]>>(i%8)&1 != 0
-		}
-		if full && f.ID == IPv6Label {
-			m = ones
-		}
 	}
 	return b.Set(f, v[:f.Bytes], m[:f.Bytes])
 }

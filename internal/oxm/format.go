@@ -101,6 +101,20 @@ func (p *printer) hex(id ID) {
 	p.comma()
 }
 
+// hexWide is hex, but 0 has its 0x too.
+func (p *printer) hexWide(id ID) {
+	e := &p.vals[id]
+	if e.Field == nil {
+		return
+	}
+	p.key(e.Field.Name)
+	p.b = AppendHexWide(p.b, Uint(e.Value), 1)
+	if e.Mask != nil {
+		p.b = AppendHexWide(append(p.b, '/'), Uint(e.Mask), 1)
+	}
+	p.comma()
+}
+
 // dec writes a decimal number, or hexadecimal ones of width digits with the
 // mask.
 func (p *printer) dec(id ID, name string, width int) {
@@ -386,11 +400,11 @@ func (p *printer) nsh() {
 	p.dec(NSHTTL, "nsh_ttl", 2)
 	p.dec(NSHMDType, "nsh_mdtype", 2)
 	p.dec(NSHNP, "nsh_np", 2)
-	p.hex(NSHSPI)
+	p.hexWide(NSHSPI)
 	p.dec(NSHSI, "nsh_si", 2)
 	if p.has(NSHMDType) && p.num(NSHMDType) == 1 {
 		for id := NSHC1; id <= NSHC4; id++ {
-			p.hex(id)
+			p.hexWide(id)
 		}
 	}
 }

@@ -55,6 +55,9 @@ func (f *Field) Parse(s string, ports Ports, val, mask []byte) (expected string)
 	case IPv6:
 		expected = parseAddr(s, val, mask, ParseIPv6)
 	case Port, Port16:
+		if strings.IndexByte(s, '/') > 0 { // as set_field prints a part of it
+			return f.parseInt(s, val, mask)
+		}
 		p, ok := ports.Parse(s)
 		if !ok {
 			return "a port number, a reserved port name, or the name of a known port"
@@ -91,8 +94,8 @@ func (f *Field) parseInt(s string, val, mask []byte) string {
 		return f.expectedInt()
 	}
 	if hasMask {
-		// -1 is how ovs-ofctl's manual writes a full mask.
-		if m != "-1" && !ParseBytes(m, mask) {
+		// -1 is how ovs-ofctl's manual writes a full mask of 64 bits.
+		if !(m == "-1" && f.Bytes == 8) && !ParseBytes(m, mask) {
 			return "a mask: a number of at most " + strconv.Itoa(f.Bytes) + " bytes"
 		}
 	}

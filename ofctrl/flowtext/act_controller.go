@@ -94,9 +94,14 @@ func (c controller) encode(b []byte) []byte {
 		return endAction(append(b, c.reason, 0), start)
 	}
 	b = append(beginNX(b, nxController2), 0, 0, 0, 0, 0, 0)
+	// OVS counts the padding of a 16-bit number in its length, no other.
 	prop := func(t uint16, v ...byte) {
 		n := 4 + len(v)
-		b = pad8(append(put16(put16(b, t), uint16(n)), v...), n)
+		said := n
+		if len(v) == 2 && t != propUserdata {
+			said = 8
+		}
+		b = pad8(append(put16(put16(b, t), uint16(said)), v...), n)
 	}
 	if c.maxLen != 0xffff {
 		prop(propMaxLen, byte(c.maxLen>>8), byte(c.maxLen))

@@ -45,7 +45,7 @@ func (p *parser) needTag(it item, push bool) error {
 	switch {
 	case push && !has:
 		p.act = number{actPushVLAN, oxm.TypeVLAN}.encode(p.act)
-	case !has && p.consistent():
+	case !has && p.check:
 		return p.errorf(it.key, "%s needs a VLAN tag: match one or push_vlan first", p.str(it.key))
 	}
 	if p.check {

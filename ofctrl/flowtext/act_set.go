@@ -63,6 +63,9 @@ func (s setField) encode(b []byte) []byte {
 func (s setField) print(p *printer) {
 	p.str("set_field:")
 	p.b = s.field.AppendValue(p.b, s.val, s.mask)
+	if s.mask != nil && len(s.mask) < s.field.Bytes && allOnes(s.mask) {
+		p.b = oxm.AppendHex(append(p.b, '/'), s.mask) // of tunnel metadata, not of all its length
+	}
 	p.str("->")
 	p.str(s.field.Name)
 }
@@ -184,7 +187,7 @@ func (p *parser) set(at span, id oxm.ID, v uint64) error {
 		val[i] = byte(v >> (8 * (len(val) - 1 - i)))
 	}
 	p.act = setField{field: f, val: val}.encode(p.act)
-	return p.softPrereq(at, f)
+	return p.prereq(at, f)
 }
 
 func parseModMAC(id oxm.ID) func(*parser, item) error {
@@ -205,7 +208,7 @@ func parseModIP(id oxm.ID) func(*parser, item) error {
 			return p.expected(it.val, "an IPv4 address A.B.C.D")
 		}
 		p.act = setField{field: oxm.Get(id), val: val}.encode(p.act)
-		return p.softPrereq(it.key, oxm.Get(id))
+		return p.prereq(it.key, oxm.Get(id))
 	}
 }
 

@@ -13,7 +13,7 @@ import (
 )
 
 // flowCorpus gives flows that OVS stores as written, each in a rule of its own:
-// those of testdata/*.flows. A flow without priority gets one that no other has.
+// those of testdata/*.flows and the generated ones. A flow without priority gets one that no other has.
 func flowCorpus(t *testing.T) []string {
 	t.Helper()
 	files, err := filepath.Glob("testdata/*.flows")
@@ -30,7 +30,7 @@ func flowCorpus(t *testing.T) []string {
 			}
 		}
 	}
-	return number(list)
+	return number(append(list, generatedFlows()...))
 }
 
 // number gives each flow that has no priority one of its own.

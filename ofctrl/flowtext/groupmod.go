@@ -74,7 +74,7 @@ func (g *Group) appendBuckets(b []byte) []byte {
 		b = put32(put16(put16(b, 0), uint16(len(k.Actions.wire))), id)
 		b = append(b, k.Actions.wire...)
 		if g.Type == GroupTypeSelect || k.Weight != 0 {
-			b = put16(put16(put16(b, bucketPropWeight), 6), k.Weight)
+			b = put16(put16(put16(b, bucketPropWeight), 8), k.Weight)
 			b = append(b, 0, 0)
 		}
 		if k.WatchPort != PortAny {
