@@ -134,6 +134,23 @@ func TestServerThatIsNotThere(t *testing.T) {
 	require.Equal(t, 1, warnings, "a failure that goes on is told once")
 }
 
+// A watch that begins while there is no connection says so at once.
+func TestWatchBeginsWithoutConnection(t *testing.T) {
+	var dials int
+	o := quick()
+	o.NetDial = func(ctx context.Context, _, _ string) (net.Conn, error) {
+		if dials++; dials == 1 {
+			return nil, errors.New("refused")
+		}
+		<-ctx.Done()
+		return nil, ctx.Err()
+	}
+	db := run(t, "tcp:127.0.0.1", o)
+	for range 2 { // the second one cannot be told by a new failure
+		require.ErrorContains(t, watch(t, db, "br0").event().Err, "refused")
+	}
+}
+
 func TestStalledServerIsDetected(t *testing.T) {
 	sb := databaseOnly(t)
 	o := quick()
