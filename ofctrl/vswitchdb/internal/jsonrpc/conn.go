@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"net"
 	"sync"
 	"time"
@@ -32,6 +33,7 @@ type Options struct {
 const (
 	defaultMaxMessage = 256 << 20
 	defaultMaxBacklog = 64 << 20
+	maxKeptBuffer     = 256 << 10
 )
 
 // Conn is one connection. It is safe for concurrent use.
@@ -194,6 +196,7 @@ func (c *Conn) abandon(cause error) {
 func (c *Conn) read() error {
 	in := &source{conn: c}
 	dec := json.NewDecoder(in)
+	var before int64 // bytes taken by earlier decoders
 	for {
 		var m message
 		if err := dec.Decode(&m); err != nil {
@@ -202,9 +205,14 @@ func (c *Conn) read() error {
 			}
 			return err
 		}
-		in.taken = dec.InputOffset()
+		size := before + dec.InputOffset() - in.taken
+		in.taken += size
 		if err := c.handle(m); err != nil {
 			return err
+		}
+		if size > maxKeptBuffer {
+			// A decoder keeps a buffer of the size of the largest message.
+			dec, before = json.NewDecoder(io.MultiReader(dec.Buffered(), in)), in.taken
 		}
 	}
 }

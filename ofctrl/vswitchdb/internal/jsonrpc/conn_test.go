@@ -258,6 +258,28 @@ func TestBadPeers(t *testing.T) {
 	})
 }
 
+// Large messages among small ones, all at once: none is lost, none counts for
+// another's length.
+func TestLargeMessages(t *testing.T) {
+	const limit = 1 << 20
+	var sizes []int
+	conn, server, _ := start(t, jsonrpc.Options{MaxMessage: limit, Notify: func(_ string, params json.RawMessage) error {
+		sizes = append(sizes, len(params))
+		return nil
+	}})
+	want := []int{10, 900_000, 20, 30, 800_000, 800_000, 10, 300_000}
+	var text strings.Builder
+	for _, size := range want {
+		fmt.Fprintf(&text, `{"method":"update","params":"%s"} `, strings.Repeat("x", size-2))
+	}
+	server.send(text.String())
+	answer := call(t.Context(), conn, "hello")
+	server.want(`{"method":"hello","params":[1],"id":1}`)
+	server.send(`{"id":1,"result":1}`)
+	require.Equal(t, "1 <nil>", <-answer)
+	require.Equal(t, want, sizes)
+}
+
 var errRefused = errors.New("refused")
 
 func TestCallThatCannotBeEncoded(t *testing.T) {
