@@ -5,13 +5,15 @@ package conntrack
 import (
 	"context"
 	"errors"
-	"fmt"
-	"runtime/debug"
 	"sync"
 	"time"
 
 	"github.com/flowgate/flowgate/ofctrl/vswitch"
 )
+
+// probeInterval is the time between probes once it is certain that the switch is
+// held.
+const probeInterval = time.Second
 
 // investigate finds out how the switch is: it counts our flows, reads the
 // database, and probes until an answer comes or the round ends.
@@ -27,9 +29,12 @@ func (r *round) investigate() {
 	}
 	r.update(func() { r.ev.present = n })
 	timeout := r.c.opts.ProbeTimeout
-	err = probe(r.ctx, r.conn, r.c.opts.ControllerID, func(unanswered int) time.Duration {
-		r.update(func() { r.ev.probed(unanswered, time.Now()) })
-		return timeout
+	err = probe(r.ctx, r.conn, r.c.opts.ControllerID, func(n int) time.Duration {
+		r.update(func() { r.ev.probed(n, time.Now()) })
+		if n <= certainAfter {
+			return timeout
+		}
+		return max(timeout, probeInterval)
 	})
 	if err != nil {
 		return
@@ -154,7 +159,7 @@ func (r *round) call(g *gate, view *Round) error {
 		err := errors.New("conntrack: the gate's function has ended its goroutine")
 		defer func() {
 			if p := recover(); p != nil {
-				err = fmt.Errorf("%w: %v\n%s", ErrPanic, p, debug.Stack())
+				err = panicked(p)
 			}
 			result <- err
 		}()
@@ -181,6 +186,9 @@ func (r *round) returned(g *gate, h *hand, err error) bool {
 	r.board.returned(g.name, err)
 	if err != nil {
 		r.c.log.Warnf("conntrack: %s: gate %q: %v", r.c.opts.Bridge, g.name, err)
+		if p, ok := errors.AsType[*panicError](err); ok {
+			r.c.log.Warnf("conntrack: %s", p.stack)
+		}
 	} else {
 		r.hands[g.name] = h
 		r.startGatesLocked()

@@ -61,13 +61,17 @@ const (
 	flagSet
 )
 
+// certainAfter is how many unanswered probes prove that the switch is held.
+const certainAfter = 2
+
 // held decides whether the switch is held, once that is certain: an answer
 // proves that it is not, no answer to two probes that it is.
 func (e *evidence) held() (held, certain bool) {
 	if e.answered {
 		return false, true
 	}
-	return e.silent >= 2, e.silent >= 2
+	held = e.silent >= certainAfter
+	return held, held
 }
 
 // probed notes that the switch has taken the nth probe and has not answered

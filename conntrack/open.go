@@ -17,7 +17,7 @@ const (
 	setAgainMax = 5
 	// Between probes after a clear: from the first to the second value.
 	confirmMin = 5 * time.Millisecond
-	confirmMax = 200 * time.Millisecond
+	confirmMax = 500 * time.Millisecond
 	// confirmHint is after how many unanswered probes Status says what may be
 	// wrong.
 	confirmHint = 10

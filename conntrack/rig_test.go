@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"regexp"
 	"slices"
 	"sync"
 	"testing"
@@ -239,6 +240,8 @@ func forward(priority uint16, in, out uint32) *openflow15.FlowMod {
 	fm.AddInstruction(actions)
 	return fm
 }
+
+var priority = regexp.MustCompile(`priority=\d+`)
 
 // hands is a gate that hands in these messages at once.
 func hands(msgs ...ofctrl.Message) conntrack.GateFunc {

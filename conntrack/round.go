@@ -87,11 +87,24 @@ type hand struct {
 	msgs []ofctrl.Message // what seqs yielded
 }
 
+// panicError is the error of a gate whose code panicked. The stack is for the
+// log.
+type panicError struct {
+	value any
+	stack []byte
+}
+
+func panicked(value any) error { return &panicError{value, debug.Stack()} }
+
+func (e *panicError) Error() string { return fmt.Sprintf("%v: %v", ErrPanic, e.value) }
+
+func (e *panicError) Unwrap() error { return ErrPanic }
+
 // collect ranges over the sequences, which are a module's code.
 func (h *hand) collect() (err error) {
 	defer func() {
 		if p := recover(); p != nil {
-			err = fmt.Errorf("%w: %v\n%s", ErrPanic, p, debug.Stack())
+			err = panicked(p)
 		}
 	}()
 	for _, seq := range h.seqs {
