@@ -99,6 +99,7 @@ func (b *Builder) Set(f *Field, val, mask []byte) (problem string) {
 		return b.setTCI(Uint(val)&Uint(mask), Uint(mask))
 	case NwTOS:
 		return b.put(IPDSCP, 0, []byte{val[0] >> 2}, ones[:1], true)
+	default: // the others have no rule of their own
 	}
 	return notSendable
 }
@@ -123,6 +124,7 @@ func (f *Field) fullMask(mask []byte) bool {
 		return Uint(mask)&0xfffff == 0xfffff
 	case IPFrag:
 		return mask[0]&3 == 3
+	default: // the others have no rule of their own
 	}
 	return false
 }
@@ -142,6 +144,7 @@ func (b *Builder) put(id ID, off int, val, mask []byte, full bool) string {
 		if !full {
 			mask = []byte{mask[0] & 3}
 		}
+	default: // the others have no rule of their own
 	}
 	for i, m := range mask {
 		if full {
@@ -288,6 +291,7 @@ func (b *Builder) Wild(id ID) bool {
 		return !b.Has(VLANVID) && !b.Has(VLANPCP)
 	case NwTOS:
 		return !b.Has(IPDSCP)
+	default: // the others have no rule of their own
 	}
 	return true
 }

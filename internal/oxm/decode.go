@@ -147,6 +147,7 @@ func canonicalMask(f *Field, val, mask []byte) bool {
 		return mask == nil || Uint(mask) < 0x1fff
 	case IPFrag:
 		return mask == nil || mask[0] < 3
+	default: // the others have no rule of their own
 	}
 	return true
 }
@@ -175,6 +176,7 @@ func (s *State) note(id ID, val, mask []byte) {
 		if mask != nil {
 			s.CTMask = be32(mask)
 		}
+	default: // the others have no rule of their own
 	}
 }
 

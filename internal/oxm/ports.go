@@ -31,9 +31,16 @@ var reservedPorts = [...]struct {
 	name string
 	port uint32
 }{
-	{"IN_PORT", PortInPort}, {"TABLE", PortTable}, {"NORMAL", PortNormal}, {"FLOOD", PortFlood},
-	{"ALL", PortAll}, {"CONTROLLER", PortController}, {"LOCAL", PortLocal}, {"ANY", PortAny},
-	{"UNSET", PortUnset}, {"NONE", PortAny},
+	{"IN_PORT", PortInPort},
+	{"TABLE", PortTable},
+	{"NORMAL", PortNormal},
+	{"FLOOD", PortFlood},
+	{"ALL", PortAll},
+	{"CONTROLLER", PortController},
+	{"LOCAL", PortLocal},
+	{"ANY", PortAny},
+	{"UNSET", PortUnset},
+	{"NONE", PortAny},
 }
 
 // Parse reads a port as ovs-ofctl does (lib/ofp-port.c): a decimal number, a

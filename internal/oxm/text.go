@@ -95,7 +95,8 @@ func (f *Field) parseInt(s string, val, mask []byte) string {
 	}
 	if hasMask {
 		// -1 is how ovs-ofctl's manual writes a full mask of 64 bits.
-		if !(m == "-1" && f.Bytes == 8) && !ParseBytes(m, mask) {
+		allOnes := m == "-1" && f.Bytes == 8
+		if !allOnes && !ParseBytes(m, mask) {
 			return "a mask: a number of at most " + strconv.Itoa(f.Bytes) + " bytes"
 		}
 	}
@@ -122,6 +123,7 @@ func (f *Field) fits(val []byte) bool {
 		return v <= 63
 	case NSHMDType:
 		return v == 1 || v == 2
+	default: // the others have no rule of their own
 	}
 	return v>>f.Bits == 0
 }
@@ -140,6 +142,7 @@ func (f *Field) expectedInt() string {
 		return "a number from 0 to 63"
 	case NSHMDType:
 		return "1 or 2"
+	default:
 	}
 	if f.Bits >= 64 {
 		return "a number of at most " + strconv.Itoa(f.Bytes) + " bytes"
@@ -179,6 +182,7 @@ func (f *Field) Valid(val []byte) bool {
 		return true
 	case DLVLAN:
 		return Uint(val) <= 0xfff
+	default: // the others have no rule of their own
 	}
 	return f.fits(val)
 }

@@ -445,5 +445,6 @@ func (m *learnMatch) note(f oxm.Part, val []byte) {
 		m.TpDst = uint16(v)
 	case oxm.VLANTCI, oxm.VLANVID:
 		m.TCI |= uint16(v << f.Ofs)
+	default: // the others have no rule of their own
 	}
 }

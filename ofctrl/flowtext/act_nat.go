@@ -163,12 +163,6 @@ func (n nat) printAddr(p *printer, a []byte) {
 	}
 }
 
-// parseNATAction takes a nat in exec, where ovs-ofctl does not take it: there
-// is no such text.
-func parseNATAction(p *parser, it item) error {
-	return p.errorf(it.key, "nat stands inside ct(...) only, outside its exec")
-}
-
 // nat parses nat or nat(...) and appends the action.
 func (p *parser) nat(it item) error {
 	var n nat

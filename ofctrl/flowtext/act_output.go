@@ -38,7 +38,13 @@ func decodeOutput(a []byte) (output, error) {
 	return o, nil
 }
 
+// encode leaves out a max_len that does not count, so that equal outputs are
+// equal on the wire: OVS stores it, looks at it for CONTROLLER only, and prints
+// it for no other port.
 func (o output) encode(b []byte) []byte {
+	if o.port != oxm.PortController {
+		o.maxLen = 0
+	}
 	b = append(b, 0, actOutput, 0, 16)
 	b = put16(put32(b, o.port), o.maxLen)
 	return append(b, 0, 0, 0, 0, 0, 0)
@@ -76,11 +82,7 @@ func parseOutput(p *parser, it item) error {
 		if err := p.checkOutput(it.val, port); err != nil {
 			return err
 		}
-		o := output{port: port}
-		if port == oxm.PortController {
-			o.maxLen = 0xffff
-		}
-		p.act = o.encode(p.act)
+		p.act = output{port, 0xffff}.encode(p.act)
 		return nil
 	}
 	f, expected := oxm.ParsePart(arg)
@@ -245,7 +247,7 @@ func parseEnqueue(p *parser, it item) error {
 		return err
 	}
 	p.act = number{actSetQueue, uint64(queue)}.encode(p.act)
-	p.act = output{port, 0xffff}.encode(p.act)
+	p.act = output{port: port}.encode(p.act)
 	p.act = void{nxPopQueue}.encode(p.act)
 	return nil
 }

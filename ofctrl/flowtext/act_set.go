@@ -141,6 +141,7 @@ func (p *parser) settable(at span, f *oxm.Field, val, mask []byte) error {
 		}
 	case oxm.VLANTCI:
 		p.state.TCI = uint16(oxm.Uint(val))
+	default: // the others have no rule of their own
 	}
 	return nil
 }

@@ -110,7 +110,7 @@ func textActions(name string) (textAction, bool) {
 	case "ct_clear":
 		return a(parseVoid(nxCTClear))
 	case "nat":
-		return a(parseNATAction)
+		return a((*parser).nat)
 	case "learn":
 		return a(parseLearn)
 	case "conjunction":
@@ -308,14 +308,15 @@ func (p *parser) allowed(it item, in nesting) error {
 	switch in {
 	case nestCT:
 		switch name {
-		case "set_field", "load", "move":
+		case "set_field", "load", "move", "nat":
 			return nil
 		}
-		return p.errorf(it.key, "ct(exec(...)) takes only actions that set ct_mark or ct_label")
+		return p.errorf(it.key, "ct(exec(...)) takes only nat and actions that set ct_mark or ct_label")
 	case nestClone, nestWrite:
 		if name == "meter" {
 			return p.errorf(it.key, "meter cannot stand inside another action")
 		}
+	default: // the others have no rule of their own
 	}
 	if name == "nat" {
 		return p.errorf(it.key, "nat stands inside ct(...) only")

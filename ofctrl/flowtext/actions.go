@@ -187,6 +187,7 @@ func (a Action) Table() (table uint8, ok bool) {
 		if c, err := decodeCT(a.raw); err == nil && c.table != ctNoTable {
 			return c.table, true
 		}
+	default: // no other action has one
 	}
 	return 0, false
 }
@@ -200,6 +201,7 @@ func (a Action) Nested() Actions {
 		return Actions{a.raw[16:], true}
 	case KindCT:
 		return Actions{a.raw[24:], true}
+	default: // no other action has one
 	}
 	return Actions{bucket: true}
 }

@@ -100,7 +100,8 @@ func generatedActions() []string {
 		"bundle(eth_src,0,hrw,ofport,members:IN_PORT,NONE,65279)", "sample(probability=1)", "sample(probability=65535,collector_set_id=4294967295)",
 		"sample(probability=5,collector_set_id=1,obs_domain_id=2,obs_point_id=3)", "sample(probability=5,sampling_port=1)",
 		"sample(probability=5,sampling_port=LOCAL,ingress)", "sample(probability=5,egress,obs_point_id=9)")
-	for _, l := range []string{
+	return append(
+		list,
 		"cookie=0x0,actions=1", "cookie=18446744073709551615,actions=1", "cookie=0xa idle_timeout=1 hard_timeout=65535 actions=1",
 		"importance=65535,send_flow_rem,actions=1", "check_overlap,reset_counts,no_packet_counts,no_byte_counts,actions=1",
 		"table=253,actions=1", "table=1,table=1,actions=1", "ip,ip,nw_src=1.2.3.4,nw_src=1.2.3.4,actions=1",
@@ -113,8 +114,5 @@ func generatedActions() []string {
 		"priority=0,actions=1", "priority=65535,actions=1", "ct_state=+trk-inv,ip,ct_nw_src=1.0.0.0/8,ct_nw_dst=1.2.3.4,ct_nw_proto=17,ct_tp_src=1/1,ct_tp_dst=9,actions=1",
 		"tun_erspan_ver=1,tun_erspan_idx=0x7,actions=1", "tun_erspan_ver=2,tun_erspan_dir=1,tun_erspan_hwid=0xf,actions=1", "tun_gtpu_flags=0x30,tun_gtpu_msgtype=255,actions=1",
 		"ip,tun_metadata0,tun_metadata1=0x1/0x1,actions=1", "  ip , nw_src=1.2.3.4   actions=1,  2", "ip,\tactions=1", "action=1", "in_port=1 action=2",
-	} {
-		list = append(list, l)
-	}
-	return list
+	)
 }

@@ -47,6 +47,7 @@ func contextsOf(f *oxm.Field) []string {
 		return []string{""}
 	case oxm.EthType, oxm.IPProto, oxm.ICMPv6Type, oxm.ICMPv6Code:
 		return contexts[f.Prereq][:1]
+	default: // the others have no rule of their own
 	}
 	return contexts[f.Prereq]
 }
@@ -79,6 +80,7 @@ func valuesOf(f *oxm.Field) []string {
 		return []string{"(1,0x800)", "(1,0x894f)", "(0,0)", "(1,7)"}
 	case oxm.ActsetOutput:
 		return []string{"1", "UNSET", "LOCAL"}
+	default: // the others have no rule of their own
 	}
 	switch f.Format {
 	case oxm.MAC:
@@ -133,6 +135,7 @@ func maskedOf(f *oxm.Field) []string {
 		return []string{"no", "yes", "first", "later", "not_later", "NO"}
 	case oxm.TunERSPANVer, oxm.TunERSPANDir, oxm.TunERSPANHWID, oxm.TunGTPUFlags, oxm.TunGTPUMsgType:
 		return nil
+	default: // the others have no rule of their own
 	}
 	if !f.Maskable {
 		return nil
@@ -200,6 +203,7 @@ func generatedFlows() []string {
 		switch f.ID {
 		case oxm.TunERSPANVer, oxm.TunERSPANDir, oxm.TunERSPANHWID, oxm.TunGTPUFlags, oxm.TunGTPUMsgType:
 			matchable = values[1:]
+		default: // the others have no rule of their own
 		}
 		for _, c := range contextsOf(f) {
 			for _, n := range names {

@@ -3,6 +3,7 @@
 package flowtext
 
 import (
+	"bytes"
 	"encoding/binary"
 	"fmt"
 	"strconv"
@@ -192,7 +193,7 @@ func (m *FlowMod) appendText(b []byte) []byte {
 			priority = DefaultPriority // does not count
 		}
 		b = appendPriorityMatch(b, priority, m.Match)
-		return b[:len(b)-1]
+		return bytes.TrimRight(b, ", ")
 	}
 	b = appendPriorityMatch(b, m.Priority, m.Match)
 	b = append(b, "actions="...)

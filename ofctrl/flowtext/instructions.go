@@ -2,7 +2,10 @@
 
 package flowtext
 
-import "bytes"
+import (
+	"bytes"
+	"sync"
+)
 
 // canonicalInstructions checks instructions and gives them as OVS sends them:
 // in the order apply, clear, write actions, write metadata, goto table, the
@@ -34,7 +37,25 @@ func canonicalInstructions(b []byte) ([]byte, error) {
 		insts[t] = rest[:n]
 		rest = rest[n:]
 	}
-	out := make([]byte, 0, len(b))
+	scratch := scratchPool.Get().(*[]byte)
+	defer scratchPool.Put(scratch)
+	out, err := appendInstructions((*scratch)[:0], &insts)
+	if err != nil {
+		return nil, err
+	}
+	*scratch = out
+	if bytes.Equal(out, b) {
+		return b, nil
+	}
+	return bytes.Clone(out), nil
+}
+
+// scratchPool holds the buffers in which instructions are written again, to be
+// compared with what came.
+var scratchPool = sync.Pool{New: func() any { return new([]byte) }}
+
+// appendInstructions writes instructions, found by type, as OVS sends them.
+func appendInstructions(out []byte, insts *[instClearActions + 1][]byte) ([]byte, error) {
 	var err error
 	for _, t := range [...]uint16{instApplyActions, instClearActions, instWriteActions, instWriteMetadata, instGotoTable} {
 		inst := insts[t]
@@ -62,9 +83,6 @@ func canonicalInstructions(b []byte) ([]byte, error) {
 		case instGotoTable:
 			out = append(out, 0, instGotoTable, 0, 8, inst[4], 0, 0, 0)
 		}
-	}
-	if bytes.Equal(out, b) {
-		return b, nil
 	}
 	return out, nil
 }

@@ -18,8 +18,6 @@ type item struct {
 	all   span
 }
 
-const separators = ", \t\r\n"
-
 func isSeparator(c byte) bool {
 	return c == ',' || c == ' ' || c == '\t' || c == '\r' || c == '\n'
 }

@@ -226,6 +226,7 @@ func (p *parser) resolve(l *lateField) error {
 		case s.Meets(oxm.ICMPv6):
 			target = oxm.ICMPv6Type + second
 		}
+	default: // the others have no rule of their own
 	}
 	to := oxm.Get(target)
 	val, mask := l.data[:f.Bytes], l.msk[:f.Bytes]
@@ -263,6 +264,7 @@ func (p *parser) checkTuple() error {
 			if p.match.bld.Zero(oxm.CTNwProto) {
 				return p.errorf(n.at, "expected a protocol number from 1 to 255: OVS drops a match of 0")
 			}
+		default: // the others have no rule of their own
 		}
 	}
 	return nil
