@@ -185,3 +185,18 @@ func TestBadResults(t *testing.T) {
 		require.NotErrorIs(t, err, vswitchdb.ErrUnknownOutcome)
 	}
 }
+
+func TestBadResultOfAWrite(t *testing.T) {
+	for _, reply := range []string{`{"id":%d,"result":[]}`, `{"id":%d,"result":[{"count":"x"}]}`} {
+		db := run(t, "tcp:127.0.0.1", fake(t, func(c fakeConn) {
+			_, id := c.request()
+			c.send(fakeRows, id)
+			_, id = c.request()
+			c.send(reply, id)
+			c.drain()
+		}))
+		_, err := db.SetExternalIDs(within(t), vswitch.Guard{UUID: "22222222-2222-2222-2222-222222222222"}, map[string]string{"a": "b"}, nil)
+		require.ErrorIs(t, err, vswitchdb.ErrUnknownOutcome)
+		require.ErrorIs(t, err, vswitchdb.ErrMalformed)
+	}
+}

@@ -60,7 +60,7 @@ func (db *DB) ClearFlowRestoreWait(ctx context.Context) (int64, error) {
 	}
 	var nextCfg int64
 	if err := row.integer("next_cfg", &nextCfg); err != nil {
-		return 0, db.failed(op, err)
+		return 0, db.failed(op, fmt.Errorf("%w: %w", ErrUnknownOutcome, err))
 	}
 	return nextCfg, nil
 }

@@ -20,12 +20,16 @@ type result struct {
 }
 
 // write runs one transaction, on the first connection that takes it. It is
-// sent once: when its result does not come the error is ErrUnknownOutcome.
+// sent once: when its result does not come, or cannot be read, the error is
+// ErrUnknownOutcome.
 // Operations are ovsdb.Operation or of like shape.
 func (db *DB) write(ctx context.Context, ops ...any) ([]result, error) {
 	results, err := db.transact(ctx, ops)
 	if lost, ok := errors.AsType[*jsonrpc.CallError](err); ok && lost.Sent {
 		return nil, fmt.Errorf("%w: %w", ErrUnknownOutcome, lost.Err)
+	}
+	if errors.Is(err, ErrMalformed) {
+		return nil, fmt.Errorf("%w: %w", ErrUnknownOutcome, err)
 	}
 	return results, err
 }
