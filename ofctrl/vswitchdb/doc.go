@@ -36,10 +36,11 @@
 //
 // # libovsdb
 //
-// Transactions are written with package ovsdb of libovsdb. Its client is not
-// used, for it hides where a transaction ends (delete and add again of a name
-// in one transaction could be told in either order), drops events when its
-// queue is full, copies the bridge's whole set of ports for each port that is
-// added (27 ms of CPU time at 10,000 ports), and panics when it gives up to
-// reconnect. The connection itself is package internal/jsonrpc.
+// Operations and values are those of libovsdb's package ovsdb. Its client is
+// not used, because what is promised above can not be built on it: it and the
+// RPC library below it panic on malformed input, a write can block whatever its
+// context says, events are dropped when a queue is full and do not tell where a
+// transaction ends (delete and add again of a name in one transaction would be
+// told in either order), and the client panics when it gives up to reconnect.
+// The connection is package internal/jsonrpc instead.
 package vswitchdb
