@@ -24,7 +24,7 @@ func TestOVSHeld(t *testing.T) {
 	t.Parallel()
 	s := startOVS(t, &ovssandbox.Options{Held: true})
 	flag := conntrack.NewFlag(s.database())
-	a := newAgent(t, ofctrl.Target(s.MgmtAddr(bridge)), flag, quick())
+	a := newAgent(t, ofctrl.Target(s.MgmtAddr(bridge)), flag, options())
 	late := make(key)
 	a.gate("pods", late.wait, nil)
 	a.gate("policy", hands(forward(5, s.in, s.out)), nil)
@@ -65,8 +65,12 @@ func TestOVSTooLate(t *testing.T) {
 	t.Parallel()
 	s := startOVS(t, nil)
 	require.NoError(t, s.SetHeld(within(t), true))
-	a := newAgent(t, ofctrl.Target(s.MgmtAddr(bridge)), conntrack.NewFlag(s.database()), quick())
-	a.gate("policy", hands(forward(5, s.in, s.out)), nil)
+	a := newAgent(t, ofctrl.Target(s.MgmtAddr(bridge)), conntrack.NewFlag(s.database()), options())
+	a.gate("policy", func(ctx context.Context, r *conntrack.Round) error {
+		kind, err := r.Kind(ctx)
+		require.Equal(t, conntrack.Unheld, kind)
+		return errors.Join(err, hands(forward(5, s.in, s.out))(ctx, r))
+	}, nil)
 	a.start()
 	st := a.untilPhase(1, conntrack.Open)
 	require.Equal(t, conntrack.Unheld, st.Kind)
@@ -83,7 +87,7 @@ func TestOVSPrimaryControllerIsRefused(t *testing.T) {
 	t.Parallel()
 	s := startOVS(t, &ovssandbox.Options{Held: true})
 	s.vsctl("--no-wait", "set-controller", bridge, "tcp:127.0.0.1:16999")
-	a := newAgent(t, ofctrl.Target(s.MgmtAddr(bridge)), conntrack.NewFlag(s.database()), quick())
+	a := newAgent(t, ofctrl.Target(s.MgmtAddr(bridge)), conntrack.NewFlag(s.database()), options())
 	a.gate("policy", hands(forward(5, s.in, s.out)), nil)
 	a.start()
 	st := a.untilPhase(1, conntrack.Failed)
@@ -108,7 +112,7 @@ func TestOVSPrimaryControllerReinstall(t *testing.T) {
 	t.Parallel()
 	s := startOVS(t, &ovssandbox.Options{Held: true})
 	s.vsctl("--no-wait", "set-controller", bridge, "tcp:127.0.0.1:16999")
-	o := quick()
+	o := options()
 	o.Reinstall = true
 	a := newAgent(t, ofctrl.Target(s.MgmtAddr(bridge)), conntrack.NewFlag(s.database()), o)
 	a.gate("policy", hands(forward(5, s.in, s.out)), nil)
@@ -143,7 +147,7 @@ func TestOVSFlagIsSetAgain(t *testing.T) {
 	s := startOVS(t, &ovssandbox.Options{Held: true})
 	db := &rearming{DB: s.database()}
 	db.times.Store(2)
-	a := newAgent(t, ofctrl.Target(s.MgmtAddr(bridge)), conntrack.NewFlag(db), quick())
+	a := newAgent(t, ofctrl.Target(s.MgmtAddr(bridge)), conntrack.NewFlag(db), options())
 	a.gate("policy", hands(forward(5, s.in, s.out)), nil)
 	a.start()
 	st := a.untilPhase(1, conntrack.Open)
@@ -171,7 +175,7 @@ func TestOVSKinds(t *testing.T) {
 	s := startOVS(t, nil)
 	flag := conntrack.NewFlag(s.database())
 	start := func() *agent {
-		a := newAgent(t, ofctrl.Target(s.MgmtAddr(bridge)), flag, quick())
+		a := newAgent(t, ofctrl.Target(s.MgmtAddr(bridge)), flag, options())
 		a.gate("policy", hands(forward(5, s.in, s.out)), nil)
 		a.start()
 		return a
@@ -204,9 +208,9 @@ func TestOVSTwoBridges(t *testing.T) {
 	t.Parallel()
 	s := startOVS(t, &ovssandbox.Options{Held: true, Bridges: []ovssandbox.Bridge{{Name: bridge}, {Name: "br1"}, {Name: "foreign"}}})
 	flag := conntrack.NewFlag(s.database())
-	a := newAgent(t, ofctrl.Target(s.MgmtAddr(bridge)), flag, quick())
+	a := newAgent(t, ofctrl.Target(s.MgmtAddr(bridge)), flag, options())
 	a.gate("policy", hands(forward(5, s.in, s.out)), nil)
-	o := quick()
+	o := options()
 	o.Bridge = "br1"
 	b := newAgent(t, ofctrl.Target(s.MgmtAddr("br1")), flag, o)
 	late := make(key)
@@ -232,7 +236,7 @@ func TestOVSTwoBridges(t *testing.T) {
 func TestOVSOpenAnyway(t *testing.T) {
 	t.Parallel()
 	s := startOVS(t, &ovssandbox.Options{Held: true})
-	a := newAgent(t, ofctrl.Target(s.MgmtAddr(bridge)), conntrack.NewFlag(s.database()), quick())
+	a := newAgent(t, ofctrl.Target(s.MgmtAddr(bridge)), conntrack.NewFlag(s.database()), options())
 	late := make(key)
 	a.gate("policy", hands(forward(5, s.in, s.out)), nil)
 	a.gate("late", late.wait, &conntrack.GateOptions{Policy: conntrack.OpenAnyway, Timeout: 400 * time.Millisecond})
@@ -259,7 +263,7 @@ func TestOVSUserspaceDatapath(t *testing.T) {
 			s.vsctl("--no-wait", "set", "bridge", bridge, "datapath_type=netdev")
 			require.NoError(t, s.Restart(within(t), true))
 			s.in, s.out = s.addPort("in"), s.addPort("out")
-			o := quick()
+			o := options()
 			o.Datapath = policy
 			uplink := forward(65535, s.out, s.in)
 			if policy == conntrack.SoftHold {

@@ -28,7 +28,7 @@ func onFake(t *testing.T, o *conntrack.Options, test func(*testing.T, *ofctrltes
 	synctest.Test(t, func(t *testing.T) {
 		sw := ofctrltest.NewWith(t, &ofctrltest.Options{Name: bridge, Held: true})
 		if o == nil {
-			o = quick()
+			o = options()
 		}
 		test(t, sw, newAgent(t, sw, conntrack.NewFlag(sw.DB()), o))
 	})
@@ -43,7 +43,7 @@ func held(st conntrack.Status) (names []string) {
 
 // Case 14, keep holding: the gate is named, since when, and that it is late.
 func TestKeepHolding(t *testing.T) {
-	o := quick()
+	o := options()
 	o.Timeout = time.Minute
 	onFake(t, o, func(t *testing.T, sw *ofctrltest.Switch, a *agent) {
 		late := make(key)
@@ -278,7 +278,7 @@ func TestFlagIsSetAgainForEver(t *testing.T) {
 // KeepArmed sets the flag again when the opening is proven, and the next life of
 // ovs-vswitchd is held and owned.
 func TestKeepArmed(t *testing.T) {
-	o := quick()
+	o := options()
 	o.KeepArmed = true
 	onFake(t, o, func(t *testing.T, sw *ofctrltest.Switch, a *agent) {
 		a.gate("policy", hands(forward(1, 1, 2)), nil)
@@ -317,7 +317,7 @@ func TestReleasedByOther(t *testing.T) {
 func TestNoDatabase(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		sw := ofctrltest.NewWith(t, &ofctrltest.Options{Name: bridge, Held: true})
-		a := newAgent(t, sw, nil, quick())
+		a := newAgent(t, sw, nil, options())
 		a.gate("policy", hands(forward(1, 1, 2)), nil)
 		a.start()
 		a.until("waits for somebody", func(st conntrack.Status) bool { return st.Phase == conntrack.Clearing && st.Waiting != "" })
@@ -333,7 +333,7 @@ func TestControllerAtTheLastMoment(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		sw := ofctrltest.NewWith(t, &ofctrltest.Options{Name: bridge, Held: true})
 		db := &hooked{DB: sw.DB(), before: func() { sw.SetControllers(vswitch.Controller{Target: "tcp:127.0.0.1:16999"}) }}
-		a := newAgent(t, sw, conntrack.NewFlag(db), quick())
+		a := newAgent(t, sw, conntrack.NewFlag(db), options())
 		a.gate("policy", hands(forward(1, 1, 2)), nil)
 		a.start()
 		st := a.untilPhase(1, conntrack.Open)
@@ -354,7 +354,7 @@ func (db *hooked) ClearFlowRestoreWait(ctx context.Context) (int64, error) {
 }
 
 func TestDeclareGates(t *testing.T) {
-	c := conntrack.New(nil, quick())
+	c := conntrack.New(nil, options())
 	require.NoError(t, c.Gate("a", hands(), nil))
 	require.ErrorIs(t, c.Gate("a", hands(), nil), conntrack.ErrGate)
 	require.ErrorIs(t, c.Gate("", hands(), nil), conntrack.ErrGate)

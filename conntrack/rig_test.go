@@ -43,11 +43,11 @@ const (
 		"ipv4(src=10.0.0.1,dst=10.0.0.2,proto=17,tos=0,ttl=64,frag=no),udp(src=1,dst=53)"
 )
 
-// quick are options with short waits, for a switch that is not busy.
-func quick() *conntrack.Options {
+// options are the coordinator's in all tests.
+func options() *conntrack.Options {
 	return &conntrack.Options{
 		Bridge: bridge, Scope: bundle.Scope{Cookie: cookie, CookieMask: mine},
-		ControllerID: 0x77, ProbeTimeout: 150 * time.Millisecond, BackoffMax: 100 * time.Millisecond,
+		ControllerID: 0x77, BackoffMax: 100 * time.Millisecond,
 	}
 }
 
