@@ -27,8 +27,8 @@ import (
 //	         without a word, or to delete it), and whatever was listed before
 //	         its row was told.
 //
-// Names of 15 bytes and more may be cut, so they count only once the database
-// has told all its rows. Where rows of the bridge share a name on the wire, an
+// Names of 15 bytes and more may be cut, so what the database has told must be
+// all its rows. Where rows of the bridge share a name on the wire, an
 // ofport proves something only if it is sure: ovs-vswitchd is known to have
 // written it for the port that is listed now, not before a restart for one
 // that had the number then.
@@ -53,7 +53,7 @@ func (p *picture) decideEarly(g *group, number uint32, now time.Time) {
 		p.newInstance(g, g.wire, now).early = number
 	case 1:
 		in := g.instances[0]
-		if in.id.name != g.wire || in.earlier || maybeCut && !p.base.synced {
+		if in.id.name != g.wire || in.earlier || maybeCut && p.base.state != baseSynced {
 			return
 		}
 		in.early = number
@@ -94,10 +94,7 @@ func (p *picture) proven(g *group, in *instance) uint32 {
 		return 0
 	}
 	if len(g.wire) >= ofp.PortNameMax {
-		if !p.base.synced {
-			return 0
-		}
-		in.sure = in.sure || g.rows() == 1 || p.byMAC && g.tellsByMAC(in, p.ports[number])
+		in.sure = in.sure || p.base.state == baseSynced && g.rows() == 1 || p.byMAC && g.tellsByMAC(in, p.ports[number])
 		if !in.sure {
 			p.asking = true
 			return 0
@@ -147,13 +144,12 @@ func (p *picture) doubtNumber(g *group, number uint32) {
 	}
 }
 
-// written says that the row's ofport has just become number.
-func (p *picture) written(in *instance, number uint32) {
-	if p.link.state == linkCurrent && slices.Contains(in.group.numbers, number) {
-		in.sure = true
-	} else {
-		p.doubt(in)
-	}
+// written takes over that the row's ofport has changed, or is told for the first
+// time. Of several rows that claim one number all but one are left over.
+func (p *picture) written(in *instance, first bool) {
+	number := fromOFPort(in.row.OFPort)
+	p.doubtNumber(in.group, number)
+	in.sure = !first && p.link.state == linkCurrent && slices.Contains(in.group.numbers, number)
 }
 
 // confirm takes over ofports, by uuid, that ovs-vswitchd has confirmed: they
@@ -225,7 +221,10 @@ func (p *picture) setNumber(in *instance, number uint32, bound bool, now time.Ti
 		in.number = number
 		in.sinceNumber, in.sinceLive = now, now
 		if number != 0 {
-			in.epoch = epoch
+			if number != in.last || epoch != in.epoch {
+				in.turn++
+			}
+			in.epoch, in.last = epoch, number
 		}
 	}
 	if live != in.live {
@@ -240,8 +239,5 @@ func (p *picture) setNumber(in *instance, number uint32, bound bool, now time.Ti
 		in.revision++
 		p.touch(in)
 		p.refreshMark(in, now)
-	}
-	if number != 0 {
-		in.last = number
 	}
 }

@@ -75,10 +75,8 @@ func (r markRules) ts(row *vswitch.Interface) string { return row.ExternalIDs[r.
 
 // mark is what a Tracker wants and does about one instance's mark.
 type mark struct {
-	epoch  uint64 // of the wish, 0 for none
-	number uint32
-	ver    string
-	ts     string // of the write, or of the mark kept: how ours is known
+	turn uint64 // of the instance, the wish is for; 0: no wish
+	ts   string // of the write, or of the mark kept: how ours is known
 
 	busy    bool               // a write is under way
 	cancel  context.CancelFunc // of that write
@@ -117,9 +115,8 @@ func (p *picture) markTold(in *instance) {
 
 // wanted reports whether the wish is for what the instance is now.
 func (p *picture) wanted(in *instance) bool {
-	m := &in.mark
-	return m.epoch != 0 && m.epoch == p.link.epoch && in.number != 0 && m.number == in.number &&
-		in.epoch == m.epoch && in.row != nil && m.ver == in.ver() && !in.gone
+	return in.mark.turn != 0 && in.mark.turn == in.turn && in.number != 0 && in.epoch == p.link.epoch &&
+		in.row != nil && !in.gone
 }
 
 // refreshMark works out whether the instance is marked.
@@ -142,16 +139,15 @@ func (p *picture) wish(port Port, now time.Time) error {
 	switch {
 	case in == nil, in.ver() != port.IfaceIDVer() && port.UUID != "":
 		return portError(port.Name, ErrReplaced)
-	case port.Epoch != p.link.epoch || p.link.state == linkDown || port.Number == 0 || port.Number != in.number:
+	case port.turn != in.turn || port.Epoch != p.link.epoch || p.link.state == linkDown:
 		return portError(port.Name, ErrStale)
 	}
-	m := &in.mark
-	if p.wanted(in) {
-		return nil
+	// A number that is lost now may come back, and would not be told again.
+	if in.mark.turn != in.turn {
+		in.mark.turn, in.mark.ts = in.turn, ""
+		p.refreshMark(in, now)
+		p.touch(in)
 	}
-	m.epoch, m.number, m.ver, m.ts = port.Epoch, port.Number, in.ver(), ""
-	p.refreshMark(in, now)
-	p.touch(in)
 	return nil
 }
 
@@ -160,8 +156,7 @@ func (p *picture) keepMark(in *instance, now time.Time) {
 	if in.gone || in.row == nil || !p.current(in) || !in.bound || !p.marks.valid(in.row) || p.wanted(in) {
 		return
 	}
-	in.mark.epoch, in.mark.number, in.mark.ver = p.link.epoch, in.number, in.ver()
-	in.mark.ts = p.marks.ts(in.row)
+	in.mark.turn, in.mark.ts = in.turn, p.marks.ts(in.row)
 	p.refreshMark(in, now)
 	p.touch(in)
 }
@@ -205,7 +200,7 @@ func (p *picture) beginWrite(in *instance, now time.Time) (w markWrite, ok bool,
 		m.ts, m.shown = strconv.FormatInt(now.UnixMilli(), 10), false
 	}
 	return markWrite{
-		guard: vswitch.Guard{UUID: in.row.UUID, IfaceIDVer: m.ver},
+		guard: vswitch.Guard{UUID: in.row.UUID, IfaceIDVer: in.ver()},
 		set:   map[string]string{key: p.marks.value(in.row), key + tsSuffix: m.ts},
 	}, true, time.Time{}
 }

@@ -146,9 +146,9 @@ func TestSameNameAgain(t *testing.T) {
 		a.vsctl("del-port", "p1")
 		a.vsctl("add-port", "br0", "p1", "--", "set", "Interface", "p1", "type=dummy")
 	}, false)
-	again(func() { a.replace("p1", "type=dummy") }, true)    // (b)
+	again(func() { a.replace("p1", "type=dummy") }, true)     // (b)
 	again(func() { a.replace("p1", "type=internal") }, false) // (c)
-	again(func() {                                           // while ovs-vswitchd is stalled, in two transactions
+	again(func() {                                            // while ovs-vswitchd is stalled, in two transactions
 		require.NoError(t, ovs.Vswitchd().Stall(t.Context()))
 		a.vsctl("--no-wait", "del-port", "p1")
 		a.vsctl("--no-wait", "add-port", "br0", "p1", "--", "set", "Interface", "p1", "type=internal")

@@ -90,10 +90,9 @@ const (
 
 // base is the state of the connection to the database.
 type base struct {
-	state  baseState
-	since  time.Time
-	err    error
-	synced bool // it was once
+	state baseState
+	since time.Time
+	err   error
 }
 
 type baseState uint8
@@ -122,6 +121,7 @@ type instance struct {
 	doubted uint64             // when sure was lost, in steps of picture.doubts
 	gone    bool
 
+	turn     uint64 // counts its numbers, epochs and versions: flows are for one of them
 	number   uint32 // 0: none now
 	last     uint32 // the last number it had
 	epoch    uint64 // of number
@@ -274,12 +274,14 @@ func (p *picture) rowSet(now time.Time, row vswitch.Interface) {
 	} else if !sameRow(in.row, &row) {
 		in.revision++
 	}
-	if in.row == nil {
-		p.doubt(in)
-	} else if in.row.OFPort != row.OFPort {
-		p.written(in, fromOFPort(row.OFPort))
-	}
+	was := in.row
 	in.row = &row
+	if was == nil || was.OFPort != row.OFPort {
+		p.written(in, was == nil)
+	}
+	if was != nil && was.ExternalIDs[ifaceIDVer] != in.ver() {
+		in.turn++ // another has taken it over
+	}
 	p.markTold(in)
 	p.refreshMark(in, now)
 	p.touch(in)
@@ -319,15 +321,10 @@ func (p *picture) rowDeleted(now time.Time, uuid string) {
 
 // synced says that the rows told are all there are.
 func (p *picture) synced(now time.Time) {
-	first := !p.base.synced
-	p.base = base{state: baseSynced, since: now, synced: true}
+	p.base = base{state: baseSynced, since: now}
 	for _, in := range p.oldestFirst() {
 		p.touch(in)
-	}
-	if first { // names as long as the wire takes can be told apart from now on
-		for _, g := range p.groups {
-			p.join(g, now)
-		}
+		p.join(in.group, now) // names that may be cut can be told apart now
 	}
 	p.checkComplete()
 }
@@ -461,7 +458,7 @@ func (in *instance) port() Port {
 	p := Port{
 		Instance: in.id, Name: in.id.name, Number: in.number, Bound: in.bound, Epoch: in.epoch, Live: in.live,
 		Failed: in.failed(), Installed: in.installed,
-		Since: later(later(in.sinceNumber, in.sinceLive), in.sinceMark),
+		Since: later(later(in.sinceNumber, in.sinceLive), in.sinceMark), turn: in.turn,
 	}
 	if in.row != nil {
 		p.UUID, p.Error, p.ExternalIDs = in.row.UUID, in.row.Error, in.row.ExternalIDs

@@ -671,6 +671,18 @@ var marking = []struct {
 		down
 		write p1 = nothing
 	`},
+	{name: "a number that is lost and comes back is not told again, so its mark waits", script: `
+		row u1 p1 ofport=1
+		synced
+		up
+		list 1=p1
+		? p1 = 1 bound
+		del 1=p1
+		wish p1
+		write p1 = nothing
+		add 1=p1
+		write p1 = set flowgate-installed=u1 guard u1
+	`},
 	{name: "OVN's keys", rules: markRules{ovn: true}, script: `
 		row u1 p1 ofport=1 ver=uid1
 		synced

@@ -58,6 +58,8 @@ type Port struct {
 	ExternalIDs map[string]string
 	// Since is when the last of Number, Live and Installed became what it is.
 	Since time.Time
+
+	turn uint64 // of the instance
 }
 
 // IfaceIDVer is external_ids:iface-id-ver, "" for none.

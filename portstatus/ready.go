@@ -8,28 +8,11 @@ import (
 	"time"
 )
 
-// readyKey is what a port is told ready for, once.
-type readyKey struct {
-	number uint32
-	epoch  uint64
-	bound  bool
-	ver    string
-}
-
-// same reports whether ready for a counts as ready for b.
-func (a readyKey) same(b readyKey) bool {
-	return a.number == b.number && a.epoch == b.epoch && (a.ver == b.ver || !a.bound || !b.bound)
-}
-
-func (in *instance) readyKey() readyKey {
-	return readyKey{number: in.number, epoch: in.epoch, bound: in.bound, ver: in.ver()}
-}
-
 // reader is one Ready or Notify: which ports it was told, and which are to be
 // told. The Tracker's mutex guards it.
 type reader struct {
 	c        Condition
-	told     map[*instance]readyKey
+	told     map[*instance]uint64 // the turn
 	settling map[*instance]time.Time
 	queued   map[*instance]struct{}
 	queue    []*instance
@@ -38,7 +21,7 @@ type reader struct {
 
 func newReader(c Condition) *reader {
 	return &reader{
-		c: c, told: make(map[*instance]readyKey), settling: make(map[*instance]time.Time),
+		c: c, told: make(map[*instance]uint64), settling: make(map[*instance]time.Time),
 		queued: make(map[*instance]struct{}),
 	}
 }
@@ -46,8 +29,9 @@ func newReader(c Condition) *reader {
 // Ready yields every port that fulfils the condition, first those that do
 // already: once for each instance, number, epoch and iface-id-ver. So a port
 // that got another number, or whose switch was restarted, comes again, to get
-// its flows again. It ends, with the error as its last element, when ctx ends
-// or Run does (ErrStopped).
+// its flows again; one that only lost its link, or its number for a while, does
+// not. It ends, with the error as its last element, when ctx ends or Run does
+// (ErrStopped).
 //
 // A port that no longer fulfils the condition when its turn comes is left out
 // until it does again.
@@ -174,8 +158,7 @@ func (t *Tracker) consider(r *reader, in *instance, now time.Time) {
 	if !ok {
 		return
 	}
-	if key, told := r.told[in]; told && key.same(in.readyKey()) {
-		r.told[in] = in.readyKey() // it may be bound by now
+	if r.told[in] == in.turn {
 		return
 	}
 	if _, queued := r.queued[in]; !queued {
@@ -199,7 +182,7 @@ func (t *Tracker) nextReadyLocked(r *reader) (Port, bool) {
 		r.queue = r.queue[1:]
 		delete(r.queued, in)
 		if ok, _ := t.pic.check(in, r.c, time.Now()); ok {
-			r.told[in] = in.readyKey()
+			r.told[in] = in.turn
 			return in.port(), true
 		}
 	}

@@ -41,6 +41,12 @@ func newFake(t *testing.T, o portstatus.Options, ports ...string) *fake {
 	} else {
 		o.Bridge = ""
 	}
+	return startFake(t, sw, o)
+}
+
+// startFake starts a Tracker on a switch that is there already.
+func startFake(t *testing.T, sw *ofctrltest.Switch, o portstatus.Options) *fake {
+	t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
 	sess := ofctrl.NewSession(sw, nil)
 	f := &fake{Tracker: portstatus.New(&o), t: t, sw: sw}
