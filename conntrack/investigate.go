@@ -28,6 +28,7 @@ func (r *round) investigate() {
 		n = 0 // the connection has ended, or Replace will find the same error
 	}
 	r.update(func() { r.ev.present = n })
+	close(r.counted)
 	timeout := r.c.opts.ProbeTimeout
 	err = probe(r.ctx, r.conn, r.c.opts.ControllerID, func(n int) time.Duration {
 		r.update(func() { r.ev.probed(n, time.Now()) })

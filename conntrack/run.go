@@ -30,6 +30,7 @@ type round struct {
 	detour detour // of the round's goroutine
 
 	wake      chan struct{} // one token: something below has changed
+	counted   chan struct{} // closed when ev.present is set; nothing is installed before
 	kindKnown chan struct{} // closed when kind is set
 	rowsRead  chan struct{} // closed when the database was read
 
@@ -51,7 +52,7 @@ type round struct {
 func newRound(c *Coordinator, conn *ofctrl.Conn, number uint64, now time.Time) *round {
 	r := &round{
 		c: c, conn: conn, number: number, began: now,
-		wake: make(chan struct{}, 1), kindKnown: make(chan struct{}), rowsRead: make(chan struct{}),
+		wake: make(chan struct{}, 1), counted: make(chan struct{}), kindKnown: make(chan struct{}), rowsRead: make(chan struct{}),
 		board: newBoard(c.gates, now), hands: make(map[string]*hand), all: new(bundle.Set),
 		ev: evidence{first: !c.opened, expected: c.flows},
 	}
@@ -64,6 +65,11 @@ func (r *round) run(ctx context.Context) error {
 	defer context.AfterFunc(ctx, func() { r.cancel(context.Cause(ctx)) })()
 	r.startGates()
 	r.c.functions.Go(r.investigate)
+	select {
+	case <-r.counted:
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
 	if err := r.gather(ctx); err != nil {
 		return err
 	}
