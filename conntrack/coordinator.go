@@ -109,6 +109,7 @@ type Coordinator struct {
 	started bool
 	status  Status // the next one to be published, without Held
 	round   *round // the last one begun
+	epochs  int    // connections seen
 	opened  bool   // a round was open
 	flows   int    // what the last open round left
 }
@@ -198,6 +199,9 @@ func (c *Coordinator) begin(ctx context.Context, conn *ofctrl.Conn) (*round, err
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	if last == nil || last.conn != conn {
+		c.epochs++
+	}
 	now := time.Now()
 	r := newRound(c, conn, c.status.Round+1, now)
 	c.round = r

@@ -40,8 +40,9 @@ func (k Kind) MarshalText() ([]byte, error) { return []byte(k.String()), nil }
 
 // evidence is what is known about the switch at the beginning of a round.
 type evidence struct {
-	first    bool // no round of this coordinator was open before
-	expected int  // flows that the last open round left, 0 if there was none
+	first    bool // this is the first epoch of the coordinator
+	opened   bool // a round was open before
+	expected int  // flows that it left
 	present  int  // flows in the scope when the round began
 	// defaultFlow: one of these may be the flow of the standalone fail mode.
 	defaultFlow bool
@@ -100,7 +101,7 @@ func (e *evidence) kind(held bool) Kind {
 	switch {
 	case held:
 		return Held
-	case !survived && (e.first || e.expected > 0):
+	case !survived && (!e.opened || e.expected > 0):
 		return Unheld
 	case e.first:
 		return AgentStart

@@ -23,11 +23,13 @@ func TestKind(t *testing.T) {
 		{"held with flows: somebody restored them", evidence{present: 3}, true, Held},
 		{"first start", evidence{first: true}, false, Unheld},
 		{"the agent was restarted", evidence{first: true, present: 3}, false, AgentStart},
-		{"blip", evidence{present: 3, expected: 3}, false, Blip},
-		{"blip with nothing installed", evidence{}, false, Blip},
-		{"restarted without the flag", evidence{expected: 3}, false, Unheld},
-		{"the one flow is that of the fail mode", evidence{expected: 3, present: 1, defaultFlow: true}, false, Unheld},
-		{"the one flow is ours", evidence{expected: 1, present: 1, defaultFlow: true}, false, Blip},
+		{"blip", evidence{opened: true, present: 3, expected: 3}, false, Blip},
+		{"blip before anything was open", evidence{present: 3}, false, Blip},
+		{"restarted before anything was open", evidence{}, false, Unheld},
+		{"blip with nothing installed", evidence{opened: true}, false, Blip},
+		{"restarted without the flag", evidence{opened: true, expected: 3}, false, Unheld},
+		{"the one flow is that of the fail mode", evidence{opened: true, expected: 3, present: 1, defaultFlow: true}, false, Unheld},
+		{"the one flow is ours", evidence{opened: true, expected: 1, present: 1, defaultFlow: true}, false, Blip},
 	} {
 		require.Equal(t, test.want, test.ev.kind(test.held), test.name)
 	}

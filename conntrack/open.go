@@ -92,6 +92,11 @@ func (r *round) clear(ctx context.Context) (again bool, err error) {
 	if trap != nil && !r.c.opts.Reinstall {
 		return false, trap
 	}
+	// The flag is for the life of ovs-vswitchd that has the flows: it must be
+	// alive right before it is cleared.
+	if err := r.conn.Barrier(ctx); err != nil {
+		return false, err
+	}
 	var cfg int64
 	began := time.Now()
 	err = r.retry(ctx, "the database", func(ctx context.Context) (err error) {

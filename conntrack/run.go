@@ -54,7 +54,7 @@ func newRound(c *Coordinator, conn *ofctrl.Conn, number uint64, now time.Time) *
 		c: c, conn: conn, number: number, began: now,
 		wake: make(chan struct{}, 1), counted: make(chan struct{}), kindKnown: make(chan struct{}), rowsRead: make(chan struct{}),
 		board: newBoard(c.gates, now), hands: make(map[string]*hand), all: new(bundle.Set),
-		ev: evidence{first: !c.opened, expected: c.flows},
+		ev: evidence{first: c.epochs == 1, opened: c.opened, expected: c.flows},
 	}
 	r.ctx, r.cancel = context.WithCancelCause(conn.Context())
 	return r
