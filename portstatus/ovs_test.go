@@ -26,7 +26,7 @@ const patience = 30 * time.Second
 // agent is a Tracker on a private Open vSwitch.
 type agent struct {
 	*portstatus.Tracker
-	t    *testing.T
+	t    testing.TB
 	ovs  *ovssandbox.Sandbox
 	sess *ofctrl.Session
 	db   *vswitchdb.DB
@@ -34,7 +34,7 @@ type agent struct {
 
 // start starts a Tracker on br0 of a sandbox, with the database unless withDB
 // is false.
-func start(t *testing.T, ovs *ovssandbox.Sandbox, o portstatus.Options, withDB bool) *agent {
+func start(t testing.TB, ovs *ovssandbox.Sandbox, o portstatus.Options, withDB bool) *agent {
 	t.Helper()
 	a := &agent{t: t, ovs: ovs}
 	ctx, cancel := context.WithCancel(context.Background())
