@@ -198,7 +198,7 @@ func parseModMAC(id oxm.ID) func(*parser, item) error {
 			return p.expected(it.val, "an Ethernet address xx:xx:xx:xx:xx:xx")
 		}
 		p.act = setField{field: oxm.Get(id), val: val}.encode(p.act)
-		return nil
+		return p.prereq(it.key, oxm.Get(id))
 	}
 }
 

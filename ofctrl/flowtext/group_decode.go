@@ -105,7 +105,7 @@ func takeProp(b []byte) (t uint16, v, rest []byte, err error) {
 }
 
 func takeBucket(b []byte, t GroupType) (k Bucket, rest []byte, err error) {
-	if len(b) < 8 {
+	if len(b) < bucketHeader {
 		return k, nil, malformed("bucket of %d bytes", len(b))
 	}
 	n, actions := int(get16(b)), int(get16(b[2:]))

@@ -21,6 +21,7 @@ type GroupMod struct {
 
 const (
 	groupModHeader = 24 // with ofp_header
+	bucketHeader   = 8
 
 	bucketPropWeight     = 0
 	bucketPropWatchPort  = 1
@@ -35,11 +36,16 @@ const (
 )
 
 // MarshalBinary gives the message with xid 0.
-func (m *GroupMod) MarshalBinary() ([]byte, error) { return m.AppendBinary(nil) }
+func (m *GroupMod) MarshalBinary() ([]byte, error) {
+	return m.AppendBinary(make([]byte, 0, m.length()))
+}
 
 // AppendBinary appends the message with xid 0. It fails with ErrTooLong, and
 // appends nothing then. It allocates only to grow b.
 func (m *GroupMod) AppendBinary(b []byte) ([]byte, error) {
+	if m.length() > ofp.MaxLen {
+		return b, ErrTooLong
+	}
 	start := len(b)
 	b = ofp.AppendHeader(b, ofp.TypeGroupMod, 0)
 	b = append(put16(b, uint16(m.Command)), byte(m.Type), 0)
@@ -48,12 +54,32 @@ func (m *GroupMod) AppendBinary(b []byte) ([]byte, error) {
 	b = m.appendBuckets(b)
 	n := len(b) - start - groupModHeader
 	b = m.appendMethod(b)
-	if len(b)-start > ofp.MaxLen {
-		return b[:start], ErrTooLong
-	}
 	binary.BigEndian.PutUint16(b[start+2:], uint16(len(b)-start))
 	binary.BigEndian.PutUint16(b[start+16:], uint16(n))
 	return b, nil
+}
+
+// length is that of the message.
+func (m *GroupMod) length() int {
+	n := groupModHeader
+	for i := range m.Buckets {
+		n += m.Buckets[i].length(m.Type)
+	}
+	if m.Method != "" {
+		n += (selectionHeader + len(m.Fields.oxm) + 7) &^ 7
+	}
+	return n
+}
+
+// length is that of the bucket in a group of a type.
+func (k *Bucket) length(t GroupType) int {
+	n := bucketHeader + len(k.Actions.wire)
+	for _, has := range [...]bool{t == GroupTypeSelect || k.Weight != 0, k.WatchPort != PortAny, k.WatchGroup != GroupAny} {
+		if has {
+			n += 8
+		}
+	}
+	return n
 }
 
 // appendBuckets writes the buckets. Those without number get the lowest ones

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/flowgate/flowgate/internal/ofp"
 	"github.com/flowgate/flowgate/internal/oxm"
 )
 
@@ -118,8 +119,8 @@ func (p *parser) flow(s span, c Command) (*FlowMod, error) {
 		}
 	}
 	p.store(m)
-	if n := flowModHeader + (4+len(m.Match.oxm)+7)&^7 + len(m.Actions.wire); n > 0xffff {
-		return nil, p.errorf(s, "message is longer than 65535 bytes")
+	if n := flowModHeader + (4+len(m.Match.oxm)+7)&^7 + len(m.Actions.wire); n > ofp.MaxLen {
+		return nil, p.errorf(s, "message is longer than %d bytes", ofp.MaxLen)
 	}
 	return m, nil
 }

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/flowgate/flowgate/internal/ofp"
 	"github.com/flowgate/flowgate/internal/oxm"
 )
 
@@ -82,6 +83,7 @@ func (p *parser) group() (*GroupMod, error) {
 	if err := p.checkGroup(&g, head, buckets); err != nil {
 		return nil, err
 	}
+	length := m.length()
 	for _, b := range buckets {
 		k, err := p.bucket(b, m)
 		if err != nil {
@@ -89,6 +91,9 @@ func (p *parser) group() (*GroupMod, error) {
 		}
 		if k.ID != BucketAll && m.hasBucket(k.ID) {
 			return nil, p.errorf(b, "two buckets are numbered %d", k.ID)
+		}
+		if length += k.length(m.Type); length > ofp.MaxLen {
+			return nil, p.errorf(b, "message is longer than %d bytes", ofp.MaxLen)
 		}
 		m.Buckets = append(m.Buckets, k)
 	}
