@@ -1,0 +1,186 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"sync"
+
+	"github.com/sirupsen/logrus"
+	"golang.org/x/sync/errgroup"
+
+	"github.com/flowgate/flowgate/bundle"
+	"github.com/flowgate/flowgate/conntrack"
+	"github.com/flowgate/flowgate/ofctrl"
+	"github.com/flowgate/flowgate/portstatus"
+)
+
+// database is the Open_vSwitch database as an agent needs it: a *vswitchdb.DB,
+// or the fake switch's.
+type database interface {
+	portstatus.DB
+	conntrack.DB
+}
+
+// module is a part of the agent that has flows to restore: it hands them in
+// once a round.
+type module struct {
+	name string
+	gate conntrack.GateFunc
+}
+
+// config is what the agent is told.
+type config struct {
+	bridge    string
+	sw        ofctrl.Connector
+	options   ofctrl.Options
+	db        database
+	modules   []module
+	portFlows func(portstatus.Port) ([]ofctrl.Message, error)
+	ovnMarks  bool
+	marked    func(portstatus.Port) // told of each port whose flows are in
+	log       logrus.FieldLogger
+}
+
+// agent keeps one bridge as it should be: the flows of its modules, the flows
+// of each pod's port, and the installed marks.
+type agent struct {
+	config
+	coordinator *conntrack.Coordinator
+	session     *ofctrl.Session
+	tracker     *portstatus.Tracker
+
+	writing sync.Mutex // held from reading the tracker until the flows are put
+	flows   bundle.Set // the ports' flows, by port name
+}
+
+// pod is a port that belongs to a pod and forwards.
+var pod = portstatus.Condition{Need: portstatus.NeedLive, ExternalID: "iface-id"}
+
+func newAgent(c config) (*agent, error) {
+	a := &agent{config: c}
+	a.coordinator = conntrack.New(conntrack.NewFlag(c.db), &conntrack.Options{
+		Bridge: c.bridge, Scope: bundle.Scope{All: true}, KeepArmed: true, Logger: c.log,
+	})
+	for _, m := range append(c.modules, module{"ports", a.restorePorts}) {
+		if err := a.coordinator.Gate(m.name, m.gate, nil); err != nil {
+			return nil, err
+		}
+	}
+	a.session = ofctrl.NewSession(c.sw, &ofctrl.SessionOptions{Options: c.options, Sync: a.coordinator.Sync})
+	a.tracker = portstatus.New(&portstatus.Options{
+		DB: c.db, Bridge: c.bridge, Marks: true, OVNMarks: c.ovnMarks, Logger: c.log,
+	})
+	return a, nil
+}
+
+// run works until ctx ends, or something has failed for good.
+func (a *agent) run(ctx context.Context) error {
+	g, ctx := errgroup.WithContext(ctx)
+	g.Go(func() error { return a.session.Run(ctx) })
+	g.Go(func() error { return a.tracker.Run(ctx, a.session) })
+	g.Go(func() error { return a.installPorts(ctx) })
+	g.Go(func() error { return a.removePorts(ctx) })
+	err := g.Wait()
+	a.coordinator.Wait()
+	return err
+}
+
+// restorePorts is the gate of the ports: it hands in the flows of all that the
+// switch has in this epoch, with the numbers that they have now.
+func (a *agent) restorePorts(ctx context.Context, r *conntrack.Round) error {
+	var present []string
+	for e, err := range a.tracker.Watch(ctx) {
+		switch {
+		case err != nil:
+			return err
+		case e.Kind == portstatus.Added:
+			present = append(present, e.Port.Name)
+		case e.Kind == portstatus.Synced && e.Epoch == r.Epoch():
+			for _, name := range slices.Concat(present, a.flows.Keys()) {
+				if err := a.put(name); err != nil {
+					a.log.Warnf("port %s: %v", name, err) // one port must not hold up the bridge
+				}
+			}
+			return r.HandSet(&a.flows)
+		}
+	}
+	return ctx.Err()
+}
+
+// installPorts installs the flows of each port as soon as it is ready, and then
+// marks it.
+func (a *agent) installPorts(ctx context.Context) error {
+	for port, err := range a.tracker.Ready(ctx, pod) {
+		if err != nil {
+			return err
+		}
+		if err := a.flush(ctx, port.Name); err != nil {
+			a.log.Warnf("port %s: %v", port.Name, err)
+			continue // the next epoch brings it again
+		}
+		if err := a.tracker.MarkInstalled(ctx, port); err != nil {
+			a.log.Infof("port %s: %v", port.Name, err)
+		} else if a.marked != nil {
+			a.marked(port)
+		}
+	}
+	return ctx.Err()
+}
+
+// removePorts deletes the flows of ports that are gone.
+func (a *agent) removePorts(ctx context.Context) error {
+	for e, err := range a.tracker.Watch(ctx) {
+		if err != nil {
+			return err
+		}
+		if e.Kind != portstatus.Removed {
+			continue
+		}
+		if err := a.flush(ctx, e.Port.Name); err != nil {
+			a.log.Warnf("port %s: %v", e.Port.Name, err)
+		}
+	}
+	return ctx.Err()
+}
+
+// flush makes the switch equal to what the port needs now.
+func (a *agent) flush(ctx context.Context, name string) error {
+	if err := a.put(name); err != nil {
+		return err
+	}
+	conn, err := a.session.Conn(ctx)
+	if err != nil {
+		return err
+	}
+	err = a.flows.Flush(ctx, conn)
+	if _, refused := errors.AsType[*ofctrl.SwitchError](err); refused {
+		a.flows.Delete(name) // else it would keep the next ports' flows out too
+	}
+	return err
+}
+
+// put makes the port's flows what they should be by what the tracker knows at
+// this moment, so that it does not matter who calls it, and in which order.
+func (a *agent) put(name string) error {
+	a.writing.Lock()
+	defer a.writing.Unlock()
+	port, ok, err := a.tracker.Get(name)
+	switch {
+	case err != nil:
+		return err
+	case !ok:
+		a.flows.Delete(name)
+		return nil
+	case port.Number == 0 || port.ExternalIDs["iface-id"] == "":
+		return nil
+	}
+	msgs, err := a.portFlows(port)
+	if err != nil {
+		a.flows.Delete(name)
+		return err
+	}
+	return a.flows.Put(name, msgs...)
+}

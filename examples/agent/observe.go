@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"context"
+
+	"github.com/flowgate/flowgate/internal/ofp"
+	"github.com/flowgate/flowgate/ofctrl"
+	"github.com/flowgate/flowgate/ofctrl/flowtext"
+)
+
+// nothing is what handled a packet that no flow has seen.
+const nothing = "nothing"
+
+// send lets a port receive a packet and tells which flow dealt with it in the
+// end: the last one, in the order of the tables, that counts one more packet.
+func (t *tour) send(ctx context.Context, port string, p packet) (by string, err error) {
+	before, err := t.counts(ctx)
+	if err != nil {
+		return "", err
+	}
+	if err := t.lab.inject(ctx, port, p); err != nil {
+		return "", err
+	}
+	after, err := t.counts(ctx)
+	if err != nil {
+		return "", err
+	}
+	by = nothing
+	table := -1
+	for text, now := range after {
+		if now.packets > before[text].packets && int(now.table) > table {
+			by, table = text, int(now.table)
+		}
+	}
+	return by, nil
+}
+
+type count struct {
+	table   uint8
+	packets uint64
+}
+
+// counts dumps the flows over a connection of its own, as a colleague with
+// ovs-ofctl would.
+func (t *tour) counts(ctx context.Context) (map[string]count, error) {
+	if err := t.lab.settle(ctx); err != nil {
+		return nil, err
+	}
+	nc, err := t.lab.connector().Connect(ctx, nil)
+	if err != nil {
+		return nil, err
+	}
+	conn, err := ofctrl.Client(ctx, nc, nil)
+	if err != nil {
+		return nil, err
+	}
+	defer conn.Close()
+	request, err := ofp.AppendFlowRequest(nil, 0, ofp.MultipartFlow, ofp.AllFlows)
+	if err != nil {
+		return nil, err
+	}
+	counts := make(map[string]count)
+	for segment, err := range conn.Multipart(ctx, ofctrl.RawMessage(request)) {
+		if err != nil {
+			return nil, err
+		}
+		for flow, err := range flowtext.DecodeFlowStats(segment.Raw[ofp.MultipartHeaderLen:]) {
+			if err != nil {
+				return nil, err
+			}
+			counts[flow.String()] = count{flow.Table, flow.Packets}
+		}
+	}
+	return counts, nil
+}
