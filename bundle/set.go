@@ -143,6 +143,13 @@ func (s *Set) Len() int {
 	return len(s.keys)
 }
 
+// Keys returns the keys, sorted.
+func (s *Set) Keys() []string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return slices.Sorted(maps.Keys(s.keys))
+}
+
 // All yields everything in the set as it is now, groups before flows, by key.
 func (s *Set) All() iter.Seq[ofctrl.Message] { return s.Snapshot().All() }
 
