@@ -31,7 +31,7 @@ func newProgram() *cli.Program {
 		Example: "go run ./examples/agent\n" +
 			"  go run ./examples/agent -bridge br-int -flows base.flows -port-flows port.flows",
 		Flags: flag.NewFlagSet("agent", flag.ContinueOnError),
-		Run:   func(ctx context.Context, env *cli.Env) int { return o.run(ctx, env) },
+		Run:   o.run,
 	}
 	o.sw.Register(p.Flags)
 	p.Flags.StringVar(&o.lab, "switch", "auto", "the tour's `switch`: ovs, fake, or auto")

@@ -13,14 +13,14 @@ import (
 // nothing is what handled a packet that no flow has seen.
 const nothing = "nothing"
 
-// send lets a port receive a packet and tells which flow dealt with it in the
-// end: the last one, in the order of the tables, that counts one more packet.
-func (t *tour) send(ctx context.Context, port string, p packet) (by string, err error) {
+// send sends a packet from the first pod and tells which flow dealt with it in
+// the end: the last one, in the order of the tables, that counts one more packet.
+func (t *tour) send(ctx context.Context, p packet) (by string, err error) {
 	before, err := t.counts(ctx)
 	if err != nil {
 		return "", err
 	}
-	if err := t.lab.inject(ctx, port, p); err != nil {
+	if err := t.lab.inject(ctx, "p1", p); err != nil {
 		return "", err
 	}
 	after, err := t.counts(ctx)

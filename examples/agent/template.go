@@ -3,6 +3,7 @@
 package main
 
 import (
+	"bytes"
 	"fmt"
 	"io"
 	"os"
@@ -48,12 +49,11 @@ func (t *template) flows(port portstatus.Port) ([]ofctrl.Message, error) {
 
 // readFlows reads a file of flows to add.
 func readFlows(file string) ([]ofctrl.Message, error) {
-	f, err := os.Open(file)
+	text, err := os.ReadFile(file)
 	if err != nil {
 		return nil, err
 	}
-	defer f.Close()
-	return parseFlows(file, f)
+	return parseFlows(file, bytes.NewReader(text))
 }
 
 func parseFlows(file string, r io.Reader) ([]ofctrl.Message, error) {

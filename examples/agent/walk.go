@@ -37,12 +37,12 @@ func (t *tour) restore(ctx context.Context) error {
 		return err
 	}
 	opened := time.Since(began)
-	by, err := t.send(ctx, "p1", wanted)
+	by, err := t.send(ctx, wanted)
 	if err != nil {
 		return err
 	}
 	t.say("the same packet is forwarded by\n              %s", by)
-	dropped, err := t.send(ctx, "p1", denied)
+	dropped, err := t.send(ctx, denied)
 	if err != nil {
 		return err
 	}
@@ -112,7 +112,7 @@ func (t *tour) restart(ctx context.Context) error {
 		return err
 	}
 	t.say("everything is back after %s", ms(time.Since(began)))
-	by, err := t.send(ctx, "p1", wanted)
+	by, err := t.send(ctx, wanted)
 	if err != nil {
 		return err
 	}
@@ -135,7 +135,7 @@ func (t *tour) hold(ctx context.Context) (string, error) {
 	t.say("all modules but policy have handed in their flows; nothing is installed yet")
 	const packets = 3
 	for range packets {
-		by, err := t.send(ctx, "p1", wanted)
+		by, err := t.send(ctx, wanted)
 		if err != nil {
 			return "", err
 		}
