@@ -200,7 +200,7 @@ func sequences(few, all int) int {
 }
 
 func TestModelOnFake(t *testing.T) {
-	for seed := range sequences(200, 5000) {
+	for seed := range sequences(100, 5000) {
 		t.Run(fmt.Sprint("seed=", seed), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				w := &fakeWorld{t: t, sw: ofctrltest.New(t), owned: make(map[owner]bool)}

@@ -3,9 +3,12 @@
 package portstatus_test
 
 import (
+	"bufio"
 	"context"
 	"encoding/json"
 	"fmt"
+	"os"
+	"os/exec"
 	"runtime"
 	"strings"
 	"sync"
@@ -34,9 +37,9 @@ type agent struct {
 
 // start starts a Tracker on br0 of a sandbox, with the database unless withDB
 // is false.
-func start(t testing.TB, ovs *ovssandbox.Sandbox, o portstatus.Options, withDB bool) *agent {
-	t.Helper()
-	a := &agent{t: t, ovs: ovs}
+func start(tb testing.TB, ovs *ovssandbox.Sandbox, o portstatus.Options, withDB bool) *agent {
+	tb.Helper()
+	a := &agent{t: tb, ovs: ovs}
 	ctx, cancel := context.WithCancel(context.Background())
 	var running []chan error
 	run := func(f func(context.Context) error) {
@@ -47,7 +50,7 @@ func start(t testing.TB, ovs *ovssandbox.Sandbox, o portstatus.Options, withDB b
 	if withDB {
 		var err error
 		a.db, err = vswitchdb.New(ovs.DBAddr(), nil)
-		require.NoError(t, err)
+		require.NoError(tb, err)
 		o.DB, o.Bridge = confirmer{a.db, ovs}, "br0"
 		run(a.db.Run)
 	}
@@ -55,10 +58,10 @@ func start(t testing.TB, ovs *ovssandbox.Sandbox, o portstatus.Options, withDB b
 	a.Tracker = portstatus.New(&o)
 	run(a.sess.Run)
 	run(func(ctx context.Context) error { return a.Run(ctx, a.sess) })
-	t.Cleanup(func() {
+	tb.Cleanup(func() {
 		cancel()
 		for _, done := range running {
-			require.ErrorIs(t, <-done, context.Canceled)
+			require.ErrorIs(tb, <-done, context.Canceled)
 		}
 	})
 	return a
@@ -343,22 +346,27 @@ func TestStall(t *testing.T) {
 // A StatefulSet's pod: one name is deleted and added again and again while
 // another process waits for each version of it.
 func TestStatefulSet(t *testing.T) {
-	const versions = 30
 	ovs := ovssandbox.New(t, nil)
 	a := start(t, ovs, portstatus.Options{Marks: true}, true)
-	db, err := vswitchdb.New(ovs.DBAddr(), nil)
+	ctx, cancel := context.WithTimeout(t.Context(), 4*patience)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, os.Args[0])
+	cmd.Env = append(os.Environ(), pluginEnv+"="+ovs.DBAddr())
+	cmd.Stderr = os.Stderr
+	stdin, err := cmd.StdinPipe()
 	require.NoError(t, err)
-	ctx, cancel := context.WithTimeout(t.Context(), 2*patience)
-	ended := make(chan error, 1)
-	go func() { ended <- db.Run(ctx) }()
-	t.Cleanup(func() { cancel(); <-ended })
+	stdout, err := cmd.StdoutPipe()
+	require.NoError(t, err)
+	require.NoError(t, cmd.Start())
+	installed := bufio.NewScanner(stdout)
 
-	// The agent: what it confirmed for which version.
+	// The agent: which versions it has confirmed.
 	var mu sync.Mutex
 	confirmed := make(map[string]bool)
 	agent := make(chan error, 1)
+	agentCtx, stopAgent := context.WithCancel(ctx)
 	go func() {
-		for port, err := range a.Ready(ctx, portstatus.Condition{Need: portstatus.NeedLive, ExternalID: "iface-id-ver"}) {
+		for port, err := range a.Ready(agentCtx, portstatus.Condition{Need: portstatus.NeedLive, ExternalID: "iface-id-ver"}) {
 			if err != nil {
 				agent <- err
 				return
@@ -366,28 +374,37 @@ func TestStatefulSet(t *testing.T) {
 			mu.Lock()
 			confirmed[port.IfaceIDVer()] = true
 			mu.Unlock()
-			_ = a.MarkInstalled(ctx, port) // it may be replaced by now
+			_ = a.MarkInstalled(agentCtx, port) // it may be replaced by now
 		}
 	}()
-	for i := range versions {
+	for i := range sequences(30, 300) {
 		ver := fmt.Sprint("uid", i)
-		ids := []string{"type=dummy", "external_ids:iface-id-ver=" + ver}
-		switch {
-		case i == 0:
-			a.vsctl(append([]string{"add-port", "br0", "web-0", "--", "set", "Interface", "web-0"}, ids...)...)
-		case i%2 == 0:
-			a.replace("web-0", ids...)
-		default:
-			a.vsctl("del-port", "web-0")
-			a.vsctl(append([]string{"add-port", "br0", "web-0", "--", "set", "Interface", "web-0"}, ids...)...)
-		}
-		row, err := portstatus.WaitInstalled(ctx, db, "br0", "web-0", ver, nil)
+		_, err := fmt.Fprintln(stdin, ver)
 		require.NoError(t, err)
-		require.Equal(t, ver, row.ExternalIDs["iface-id-ver"])
+		del := []string{"--", "--if-exists", "del-port", "web-0"}
+		add := []string{
+			"--", "add-port", "br0", "web-0", "--", "set", "Interface", "web-0", "type=dummy", "external_ids:iface-id-ver=" + ver,
+		}
+		switch i % 3 {
+		case 0: // one after the other
+			a.vsctl(del...)
+			a.vsctl(add...)
+		case 1: // one transaction
+			a.vsctl(append(del, add...)...)
+		case 2: // ovs-vswitchd sees only the result
+			require.NoError(t, ovs.Vswitchd().Stall(t.Context()))
+			a.vsctl(append([]string{"--no-wait"}, del...)...)
+			a.vsctl(append([]string{"--no-wait"}, add...)...)
+			require.NoError(t, ovs.Vswitchd().Resume())
+		}
+		require.True(t, installed.Scan(), "stuck at %s", ver)
+		require.Equal(t, ver, installed.Text())
 		mu.Lock()
 		require.True(t, confirmed[ver], "marked before it was ready")
 		mu.Unlock()
 	}
-	cancel()
+	require.NoError(t, stdin.Close())
+	require.NoError(t, cmd.Wait())
+	stopAgent()
 	require.ErrorIs(t, <-agent, context.Canceled)
 }

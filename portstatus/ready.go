@@ -14,6 +14,7 @@ type reader struct {
 	c        Condition
 	told     map[*instance]uint64 // the turn
 	settling map[*instance]time.Time
+	lacking  map[*instance]struct{} // never ready so far
 	queued   map[*instance]struct{}
 	queue    []*instance
 	push     func() // the queue has grown
@@ -22,7 +23,8 @@ type reader struct {
 func newReader(c Condition) *reader {
 	return &reader{
 		c: c, told: make(map[*instance]uint64), settling: make(map[*instance]time.Time),
-		queued: make(map[*instance]struct{}),
+		lacking: make(map[*instance]struct{}),
+		queued:  make(map[*instance]struct{}),
 	}
 }
 
@@ -143,6 +145,7 @@ func (t *Tracker) consider(r *reader, in *instance, now time.Time) {
 	if in.gone {
 		delete(r.told, in)
 		delete(r.settling, in)
+		delete(r.lacking, in)
 		return
 	}
 	ok, at := t.pic.check(in, r.c, now)
@@ -156,6 +159,7 @@ func (t *Tracker) consider(r *reader, in *instance, now time.Time) {
 		})
 	}
 	if !ok {
+		t.lacks(r, in, now)
 		return
 	}
 	if r.told[in] == in.turn {
@@ -166,6 +170,26 @@ func (t *Tracker) consider(r *reader, in *instance, now time.Time) {
 		r.queue = append(r.queue, in)
 		r.push()
 	}
+}
+
+// lacks arranges that a port is told of as Waiting if it does not become ready
+// for the first time in time.
+func (t *Tracker) lacks(r *reader, in *instance, now time.Time) {
+	if _, lacking := r.lacking[in]; lacking || r.told[in] != 0 {
+		return
+	}
+	r.lacking[in] = struct{}{}
+	t.agenda.add(now.Add(t.o.StillWaiting), func(now time.Time) {
+		if _, lacking := r.lacking[in]; !lacking || in.waiting {
+			return
+		}
+		// A port without the ids asked for is none that the reader waits for.
+		if ok, _ := t.pic.check(in, r.c, now); !ok && len(missingIDs(in, r.c)) == 0 {
+			in.waiting, in.waitsFor = true, r.c
+			t.pic.touch(in)
+			t.tell(now)
+		}
+	})
 }
 
 func (t *Tracker) nextReady(r *reader) (Port, bool) {
@@ -183,6 +207,7 @@ func (t *Tracker) nextReadyLocked(r *reader) (Port, bool) {
 		delete(r.queued, in)
 		if ok, _ := t.pic.check(in, r.c, time.Now()); ok {
 			r.told[in] = in.turn
+			delete(r.lacking, in)
 			return in.port(), true
 		}
 	}

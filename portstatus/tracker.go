@@ -35,7 +35,8 @@ type Options struct {
 	// Windows never reports OFPPS_LIVE.
 	AcceptLinkDown bool
 	// StillWaiting is after what time a Waiting event tells of a port that has
-	// no number yet, or for which somebody waits: 30 s.
+	// no number yet, that a Ready or Notify was never told, or for which
+	// somebody waits: 30 s.
 	StillWaiting time.Duration
 	// Logger gets a few lines about listings and marks; nil is silent.
 	Logger logrus.FieldLogger

@@ -318,6 +318,22 @@ func TestReadySettles(t *testing.T) {
 	})
 }
 
+func TestReadyStillWaiting(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFake(t, portstatus.Options{}, "p1")
+		f.ready(portstatus.Condition{Need: portstatus.NeedLive, ExternalID: "iface-id"})
+		events := f.watch("p1", "p2", "p3")
+		f.sw.AddPort("p2", &ofctrltest.PortOptions{NoCarrier: true, ExternalIDs: map[string]string{"iface-id": "a"}})
+		f.sw.AddPort("p3", &ofctrltest.PortOptions{ExternalIDs: map[string]string{"iface-id": "b"}})
+		events()
+		time.Sleep(31 * time.Second)
+		require.Equal(t, "waiting p2 2", events(), "not p1, which is not meant, nor p3, which was ready")
+		f.sw.SetLink("p3", false)
+		time.Sleep(time.Minute)
+		require.NotContains(t, events(), "waiting")
+	})
+}
+
 func TestNotify(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFake(t, portstatus.Options{Marks: true}, "p1")
