@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package conntrack_test
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strconv"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/flowgate/flowgate/conntrack"
+	"github.com/flowgate/flowgate/ofctrl"
+)
+
+// A restart comes back held, and is opened by the agent.
+func TestOVSRestart(t *testing.T) {
+	t.Parallel()
+	s := startOVS(t, nil)
+	flag := conntrack.NewFlag(s.database())
+	a := newAgent(t, ofctrl.Target(s.MgmtAddr(bridge)), flag, options())
+	a.gate("policy", hands(forward(5, s.in, s.out)), nil)
+	a.start()
+	a.untilPhase(1, conntrack.Open)
+
+	before := s.Vswitchd().PID()
+	pidfile := filepath.Join(s.Rundir(), "ovs-vswitchd.pid")
+	start := func(ctx context.Context) error {
+		// The sandbox learns of the end a moment later than Restart.
+		for ctx.Err() == nil && s.Vswitchd().PID() != 0 {
+			runtime.Gosched()
+		}
+		return s.Vswitchd().Start(ctx)
+	}
+	require.NoError(t, flag.Restart(within(t), pidfile, start))
+	require.NotEqual(t, before, s.Vswitchd().PID())
+	st := a.until("open again", func(st conntrack.Status) bool { return st.Epoch > 1 && st.Phase == conntrack.Open })
+	require.Equal(t, conntrack.Held, st.Kind)
+	s.inject()
+	s.requireSent(1)
+
+	// A pidfile that was left behind names a process of another kind, or none.
+	require.NoError(t, s.Vswitchd().Kill(within(t)))
+	require.NoError(t, os.WriteFile(pidfile, []byte(strconv.Itoa(os.Getpid())+"\n"), 0o600))
+	failed := errors.New("does not start")
+	require.ErrorIs(t, flag.Restart(within(t), pidfile, func(context.Context) error { return failed }), failed)
+	require.NoError(t, os.WriteFile(pidfile, []byte("what\n"), 0o600))
+	require.ErrorContains(t, flag.Restart(within(t), pidfile, s.Vswitchd().Start), "no process id")
+	require.NoError(t, flag.Restart(within(t), pidfile+"-not-there", s.Vswitchd().Start))
+}
