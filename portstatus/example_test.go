@@ -59,8 +59,7 @@ func ExampleWaitError() {
 	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Millisecond)
 	defer cancel()
 	_, err := tracker.Wait(ctx, "pod-a", portstatus.Live)
-	var w *portstatus.WaitError
-	if errors.As(err, &w) {
+	if w, ok := errors.AsType[*portstatus.WaitError](err); ok {
 		for _, missing := range w.Missing {
 			fmt.Println(missing)
 		}
@@ -91,7 +90,8 @@ func ExampleTracker_Ready() {
 	ours := portstatus.Condition{Need: portstatus.NeedLive, ExternalID: "iface-id"}
 	for port, err := range tracker.Ready(ctx, ours) {
 		if err != nil {
-			log.Fatal(err)
+			fmt.Println(err)
+			return
 		}
 		fmt.Println("epoch", port.Epoch, port.ExternalIDs["iface-id"], "has number", port.Number)
 		// Install the flows of port.Number here, and have the switch confirm
@@ -128,12 +128,12 @@ func ExampleTracker_Watch() {
 	defer stop()
 	sw.AddPort("pod-a", &ofctrltest.PortOptions{OFPortRequest: 40000})
 
-	if _, err := tracker.Wait(context.Background(), "pod-a", boundLive); err != nil {
-		log.Fatal(err)
-	}
+	_, err := tracker.Wait(context.Background(), "pod-a", boundLive)
+	fmt.Println(err)
 	for e, err := range tracker.Watch(context.Background(), "pod-a") {
 		if err != nil {
-			log.Fatal(err)
+			fmt.Println(err)
+			return
 		}
 		fmt.Println(e.Kind)
 		if e.Kind == portstatus.Synced {
@@ -146,6 +146,7 @@ func ExampleTracker_Watch() {
 	port, err := tracker.Wait(context.Background(), "pod-a", portstatus.Live)
 	fmt.Println("another instance with number", port.Number, err)
 	// Output:
+	// <nil>
 	// added
 	// synced
 	// removed

@@ -22,7 +22,7 @@ import (
 
 func TestModelOnOpenVSwitch(t *testing.T) {
 	ovs := ovssandbox.New(t, nil)
-	for seed := range sequences(3, 200) {
+	for seed := range sequences(2, 200) {
 		t.Run(fmt.Sprint("seed=", seed), func(t *testing.T) {
 			w := &ovsWorld{agent: start(t, ovs, portstatus.Options{Marks: true}, true)}
 			o, stop := observe(t, w.Tracker)
