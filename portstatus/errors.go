@@ -18,6 +18,9 @@ var (
 	// ErrAmbiguous says that a name can not be told from others that read the
 	// same on OpenFlow, which carries 15 bytes of it. Options.DB resolves it.
 	ErrAmbiguous = errors.New("portstatus: ambiguous port name")
+	// ErrNoDatabase says that a condition can not hold without a database: it
+	// asks for something that only an Interface row has.
+	ErrNoDatabase = errors.New("portstatus: the condition needs Options.DB")
 	// ErrNoMarks says that this Tracker does not write marks.
 	ErrNoMarks = errors.New("portstatus: this Tracker writes no marks: Options.Marks and Options.DB are needed")
 	// ErrStopped says that Run has ended.

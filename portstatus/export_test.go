@@ -6,11 +6,7 @@ package portstatus
 func Waiters(t *Tracker) int {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	n := 0
-	for _, of := range t.waiters {
-		n += len(of)
-	}
-	return n
+	return len(t.waiters.members)
 }
 
 // Turn tells apart what Ready tells of one instance.

@@ -15,8 +15,7 @@ type reader struct {
 	told     map[*instance]uint64 // the turn
 	settling map[*instance]time.Time
 	lacking  map[*instance]struct{} // never ready so far
-	queued   map[*instance]struct{}
-	queue    []*instance
+	queue    queue[*instance]
 	push     func() // the queue has grown
 }
 
@@ -24,7 +23,6 @@ func newReader(c Condition) *reader {
 	return &reader{
 		c: c, told: make(map[*instance]uint64), settling: make(map[*instance]time.Time),
 		lacking: make(map[*instance]struct{}),
-		queued:  make(map[*instance]struct{}),
 	}
 }
 
@@ -33,12 +31,16 @@ func newReader(c Condition) *reader {
 // that got another number, or whose switch was restarted, comes again, to get
 // its flows again; one that only lost its link, or its number for a while, does
 // not. It ends, with the error as its last element, when ctx ends or Run does
-// (ErrStopped).
+// (ErrStopped); at once if the condition can not hold (ErrNoDatabase).
 //
 // A port that no longer fulfils the condition when its turn comes is left out
 // until it does again.
 func (t *Tracker) Ready(ctx context.Context, c Condition) iter.Seq2[Port, error] {
 	return func(yield func(Port, error) bool) {
+		if c.bound() && t.o.DB == nil {
+			yield(Port{}, ErrNoDatabase)
+			return
+		}
 		ready := make(chan struct{}, 1)
 		r := newReader(c)
 		r.push = func() { wake(ready) }
@@ -115,14 +117,7 @@ func (t *Tracker) hasStopped() bool {
 func (t *Tracker) addReader(r *reader, name string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if name == "" {
-		t.readers[r] = struct{}{}
-	} else {
-		if t.named[name] == nil {
-			t.named[name] = make(map[*reader]struct{})
-		}
-		t.named[name][r] = struct{}{}
-	}
+	t.readers.add(r, named(name)...)
 	now := time.Now()
 	for _, in := range t.pic.oldestFirst() {
 		if name == "" || in.id.name == name {
@@ -134,10 +129,15 @@ func (t *Tracker) addReader(r *reader, name string) {
 func (t *Tracker) removeReader(r *reader, name string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	delete(t.readers, r)
-	if delete(t.named[name], r); len(t.named[name]) == 0 {
-		delete(t.named, name)
+	t.readers.remove(r, named(name)...)
+}
+
+// named is a name as an index wants it, "" for all.
+func named(name string) []string {
+	if name == "" {
+		return nil
 	}
+	return []string{name}
 }
 
 // consider queues an instance for a reader if it has become ready for it.
@@ -146,6 +146,7 @@ func (t *Tracker) consider(r *reader, in *instance, now time.Time) {
 		delete(r.told, in)
 		delete(r.settling, in)
 		delete(r.lacking, in)
+		r.queue.remove(in)
 		return
 	}
 	ok, at := t.pic.check(in, r.c, now)
@@ -165,9 +166,7 @@ func (t *Tracker) consider(r *reader, in *instance, now time.Time) {
 	if r.told[in] == in.turn {
 		return
 	}
-	if _, queued := r.queued[in]; !queued {
-		r.queued[in] = struct{}{}
-		r.queue = append(r.queue, in)
+	if r.queue.push(in) {
 		r.push()
 	}
 }
@@ -200,16 +199,15 @@ func (t *Tracker) nextReady(r *reader) (Port, bool) {
 
 // nextReadyLocked takes the next port that is still ready from a reader's queue.
 func (t *Tracker) nextReadyLocked(r *reader) (Port, bool) {
-	for len(r.queue) > 0 {
-		in := r.queue[0]
-		r.queue[0] = nil
-		r.queue = r.queue[1:]
-		delete(r.queued, in)
+	for {
+		in, ok := r.queue.pop()
+		if !ok {
+			return Port{}, false
+		}
 		if ok, _ := t.pic.check(in, r.c, time.Now()); ok {
 			r.told[in] = in.turn
 			delete(r.lacking, in)
 			return in.port(), true
 		}
 	}
-	return Port{}, false
 }

@@ -4,6 +4,7 @@ package portstatus
 
 import (
 	"context"
+	"errors"
 	"io"
 	"sync"
 	"time"
@@ -56,14 +57,13 @@ type Tracker struct {
 	started  bool
 	stopped  chan struct{} // closed when Run has ended
 	agenda   agenda
-	waiters  map[string]map[*waiter]struct{} // by name
-	watchers map[*watcher]struct{}
-	readers  map[*reader]struct{}            // of every port
-	named    map[string]map[*reader]struct{} // of one name
-	writes   []*instance                     // whose marks want a writer's look
-	writable chan struct{}                   // one token: writes is not empty
-	doubtful chan struct{}                   // one token: numbers should be confirmed
-	handlers sync.WaitGroup                  // of Notify, at work
+	waiters  index[*waiter]
+	watchers index[*watcher]
+	readers  index[*reader]
+	writes   []*instance    // whose marks want a writer's look
+	writable chan struct{}  // one token: writes is not empty
+	doubtful chan struct{}  // one token: numbers should be confirmed
+	handlers sync.WaitGroup // of Notify, at work
 }
 
 // New returns a Tracker. It does nothing before Run.
@@ -71,10 +71,9 @@ func New(o *Options) *Tracker {
 	t := &Tracker{
 		stopped:  make(chan struct{}),
 		agenda:   agenda{kick: make(chan struct{}, 1)},
-		waiters:  make(map[string]map[*waiter]struct{}),
-		watchers: make(map[*watcher]struct{}),
-		readers:  make(map[*reader]struct{}),
-		named:    make(map[string]map[*reader]struct{}),
+		waiters:  newIndex[*waiter](),
+		watchers: newIndex[*watcher](),
+		readers:  newIndex[*reader](),
 		writable: make(chan struct{}, 1),
 		doubtful: make(chan struct{}, 1),
 	}
@@ -103,6 +102,9 @@ func New(o *Options) *Tracker {
 // ctx ends, and returns ctx's error; or until the session or the database has
 // ended for good, and returns that error. It may be called once.
 func (t *Tracker) Run(ctx context.Context, sess *ofctrl.Session) error {
+	if t.o.DB != nil && t.o.Bridge == "" {
+		return errors.New("portstatus: Options.DB needs Options.Bridge: the bridge's name")
+	}
 	t.mu.Lock()
 	if t.started {
 		t.mu.Unlock()
@@ -154,10 +156,12 @@ func (t *Tracker) feed(step func(p *picture, now time.Time)) {
 func (t *Tracker) tell(now time.Time) {
 	for _, c := range t.pic.drain() {
 		if c.in == nil {
-			for w := range t.watchers {
+			for w := range t.watchers.everybody() {
 				w.notice(c.notice)
 			}
-			t.wakeAll()
+			for w := range t.waiters.everybody() {
+				wake(w.ready)
+			}
 			continue
 		}
 		t.tellInstance(c.in, now)
@@ -178,27 +182,16 @@ func wake(c chan struct{}) {
 
 func (t *Tracker) tellInstance(in *instance, now time.Time) {
 	t.stillWaiting(in, now)
-	for w := range t.watchers {
+	for w := range t.watchers.of(in.id.name) {
 		w.touch(in)
 	}
-	for w := range t.waiters[in.id.name] {
+	for w := range t.waiters.of(in.id.name) {
 		wake(w.ready)
 	}
-	for r := range t.readers {
-		t.consider(r, in, now)
-	}
-	for r := range t.named[in.id.name] {
+	for r := range t.readers.of(in.id.name) {
 		t.consider(r, in, now)
 	}
 	t.markTouched(in)
-}
-
-func (t *Tracker) wakeAll() {
-	for _, of := range t.waiters {
-		for w := range of {
-			wake(w.ready)
-		}
-	}
 }
 
 // stillWaiting arranges that an instance without a number is told of in time.
@@ -236,8 +229,11 @@ func (t *Tracker) Get(name string) (port Port, ok bool, err error) {
 
 // silentSince is since when the switch has owed an answer.
 func (t *Tracker) silentSince() time.Time {
-	if t.sess == nil {
+	t.mu.Lock()
+	sess := t.sess
+	t.mu.Unlock()
+	if sess == nil {
 		return time.Time{}
 	}
-	return t.sess.Status().SilentSince
+	return sess.Status().SilentSince
 }

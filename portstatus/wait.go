@@ -15,7 +15,7 @@ type waiter struct{ ready chan struct{} }
 // *WaitError that lists what is missing. When the port is replaced by another
 // of the name meanwhile, the wait is for that one.
 //
-// Without a database, names longer than OpenFlow's 15 bytes are ErrAmbiguous,
+// Without a database, a condition that needs one is ErrNoDatabase; names longer than OpenFlow's 15 bytes are ErrAmbiguous,
 // and so are names that several ports have.
 func (t *Tracker) Wait(ctx context.Context, name string, c Condition) (Port, error) {
 	return t.wait(ctx, name, Instance{}, c)
@@ -28,6 +28,9 @@ func (t *Tracker) WaitInstance(ctx context.Context, i Instance, c Condition) (Po
 }
 
 func (t *Tracker) wait(ctx context.Context, name string, only Instance, c Condition) (Port, error) {
+	if c.bound() && t.o.DB == nil {
+		return Port{}, portError(name, ErrNoDatabase)
+	}
 	w := t.enlist(name)
 	defer t.dismiss(name, w)
 	patience := time.NewTimer(t.o.StillWaiting)
@@ -83,19 +86,14 @@ func (t *Tracker) enlist(name string) *waiter {
 	w := &waiter{ready: make(chan struct{}, 1)}
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if t.waiters[name] == nil {
-		t.waiters[name] = make(map[*waiter]struct{})
-	}
-	t.waiters[name][w] = struct{}{}
+	t.waiters.add(w, name)
 	return w
 }
 
 func (t *Tracker) dismiss(name string, w *waiter) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if delete(t.waiters[name], w); len(t.waiters[name]) == 0 {
-		delete(t.waiters, name)
-	}
+	t.waiters.remove(w, name)
 }
 
 // Missing lists what stands in the way of a condition now: nothing if it holds.
@@ -117,7 +115,7 @@ func (t *Tracker) tellWaiting(name string, c Condition) {
 		return
 	}
 	if in == nil {
-		for w := range t.watchers {
+		for w := range t.watchers.of(name) {
 			w.waiting(name, c)
 		}
 		return

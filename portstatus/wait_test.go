@@ -160,5 +160,7 @@ func TestLongNames(t *testing.T) {
 			_, _, err = f.Get(name)
 			require.ErrorIs(t, err, portstatus.ErrAmbiguous)
 		}
+		_, err := f.Wait(t.Context(), "p1", portstatus.Installed)
+		require.ErrorIs(t, err, portstatus.ErrNoDatabase)
 	})
 }

@@ -85,12 +85,11 @@ func (t *Tracker) Watch(ctx context.Context, names ...string) iter.Seq2[Event, e
 // watcher is one Watch: what it was told of each instance, and in which order
 // it is to be told more. The Tracker's mutex guards it.
 type watcher struct {
-	names   map[string]struct{} // nil: all
+	names   []string // none: all
 	told    map[*instance]told
-	queue   []watchItem
-	queued  map[*instance]struct{} // instances in queue
-	absent  map[string]struct{}    // names in queue
-	notices int                    // in queue
+	queue   queue[watchItem]
+	notices []*Event             // those in queue
+	waits   map[string]Condition // of the names in queue
 	ready   chan struct{}
 }
 
@@ -103,39 +102,32 @@ type told struct {
 	waiting  bool
 }
 
-// watchItem is a place in a watcher's queue: an instance, a notice or a name
-// without instance that is waited for.
+// watchItem is one of three: an instance, a notice, or a name without instance
+// that is waited for.
 type watchItem struct {
 	in     *instance
 	notice *Event
 	name   string
-	waits  Condition
 }
 
 // noticesMax bounds the notices in a queue; the oldest goes first.
 const noticesMax = 16
 
 func newWatcher(names []string) *watcher {
-	w := &watcher{
-		told: make(map[*instance]told), queued: make(map[*instance]struct{}),
-		absent: make(map[string]struct{}), ready: make(chan struct{}, 1),
+	return &watcher{
+		names: names, told: make(map[*instance]told), waits: make(map[string]Condition), ready: make(chan struct{}, 1),
 	}
-	if len(names) > 0 {
-		w.names = make(map[string]struct{}, len(names))
-		for _, name := range names {
-			w.names[name] = struct{}{}
-		}
-	}
-	return w
 }
 
 func (t *Tracker) addWatcher(names []string) *watcher {
 	w := newWatcher(names)
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.watchers[w] = struct{}{}
+	t.watchers.add(w, names...)
 	for _, in := range t.pic.oldestFirst() {
-		w.touch(in)
+		if len(names) == 0 || slices.Contains(names, in.id.name) {
+			w.touch(in)
+		}
 	}
 	if t.pic.complete {
 		w.notice(Event{Kind: Synced, Epoch: t.pic.link.epoch})
@@ -146,47 +138,37 @@ func (t *Tracker) addWatcher(names []string) *watcher {
 func (t *Tracker) removeWatcher(w *watcher) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	delete(t.watchers, w)
+	t.watchers.remove(w, w.names...)
 }
 
 func (w *watcher) push(item watchItem) {
-	w.queue = append(w.queue, item)
+	w.queue.push(item)
 	wake(w.ready)
-}
-
-func (w *watcher) watches(name string) bool {
-	_, named := w.names[name]
-	return w.names == nil || named
 }
 
 // touch queues an instance that may have changed.
 func (w *watcher) touch(in *instance) {
-	if _, queued := w.queued[in]; queued || !w.watches(in.id.name) {
-		return
+	was, known := w.told[in]
+	switch {
+	case in.gone && !known: // it came and went unseen
+		w.queue.remove(watchItem{in: in})
+	case !known || was.revision != in.revision || was.waiting != in.waiting:
+		w.push(watchItem{in: in})
 	}
-	if t, known := w.told[in]; known && t.revision == in.revision && t.waiting == in.waiting || !known && in.gone {
-		return
-	}
-	w.queued[in] = struct{}{}
-	w.push(watchItem{in: in})
 }
 
 // waiting queues a name without instance that was waited for for long.
 func (w *watcher) waiting(name string, c Condition) {
-	if _, queued := w.absent[name]; queued || !w.watches(name) {
-		return
-	}
-	w.absent[name] = struct{}{}
-	w.push(watchItem{name: name, waits: c})
+	w.waits[name] = c
+	w.push(watchItem{name: name})
 }
 
 func (w *watcher) notice(e Event) {
-	if w.notices >= noticesMax {
-		i := slices.IndexFunc(w.queue, func(item watchItem) bool { return item.notice != nil })
-		w.queue = slices.Delete(w.queue, i, i+1)
-		w.notices--
+	if len(w.notices) >= noticesMax {
+		w.queue.remove(watchItem{notice: w.notices[0]})
+		w.notices = w.notices[1:]
 	}
-	w.notices++
+	w.notices = append(w.notices, &e)
 	w.push(watchItem{notice: &e})
 }
 
@@ -199,20 +181,19 @@ func (t *Tracker) nextEvent(w *watcher) (Event, bool) {
 }
 
 func (w *watcher) next(p *picture, now, silent time.Time) (Event, bool) {
-	for len(w.queue) > 0 {
-		item := w.queue[0]
-		w.queue[0] = watchItem{}
-		w.queue = w.queue[1:]
+	for {
+		item, ok := w.queue.pop()
 		switch {
+		case !ok:
+			return Event{}, false
 		case item.notice != nil:
-			w.notices--
+			w.notices = w.notices[1:] // they leave in their order
 			return *item.notice, true
 		case item.in == nil:
-			delete(w.absent, item.name)
-			missing := p.missing(nil, item.waits, now, silent)
+			missing := p.missing(nil, w.waits[item.name], now, silent)
+			delete(w.waits, item.name)
 			return Event{Kind: Waiting, Port: Port{Name: item.name}, Missing: missing}, true
 		}
-		delete(w.queued, item.in)
 		e, ok := w.event(item.in)
 		if e.Kind == Waiting {
 			e.Missing = p.missing(item.in, item.in.waitsFor, now, silent)
@@ -221,7 +202,6 @@ func (w *watcher) next(p *picture, now, silent time.Time) (Event, bool) {
 			return e, true
 		}
 	}
-	return Event{}, false
 }
 
 // event compares what a watcher was told of an instance with what it is. If
@@ -257,7 +237,6 @@ func (w *watcher) event(in *instance) (Event, bool) {
 	}
 	w.told[in] = is
 	if is.failed != in.failed() || is.waiting != in.waiting {
-		w.queued[in] = struct{}{}
 		w.push(watchItem{in: in})
 	}
 	return e, true
