@@ -17,6 +17,8 @@ import (
 	"syscall"
 
 	"github.com/sirupsen/logrus"
+
+	"github.com/flowgate/flowgate/ofctrl"
 )
 
 // Exit codes of all programs.
@@ -92,7 +94,13 @@ func (p *Program) Execute(ctx context.Context, args []string, in io.Reader, out,
 // Fail prints an error and returns the exit code for it.
 func (e *Env) Fail(err error) int {
 	fmt.Fprintln(e.Err, err)
-	if _, usage := errors.AsType[*UsageError](err); usage {
+	return ExitCode(err)
+}
+
+// ExitCode is the exit code for an error: bad usage, or failed.
+func ExitCode(err error) int {
+	_, usage := errors.AsType[*UsageError](err)
+	if usage || errors.Is(err, ofctrl.ErrAddress) {
 		return ExitUsage
 	}
 	return ExitFailed

@@ -5,11 +5,7 @@ package cli
 import (
 	"context"
 	"crypto/tls"
-	"crypto/x509"
-	"errors"
 	"flag"
-	"fmt"
-	"os"
 	"path/filepath"
 	"strings"
 
@@ -66,8 +62,7 @@ func (s *Switch) Options(log logrus.FieldLogger) (*ofctrl.Options, error) {
 	return &ofctrl.Options{TLS: config, Logger: log}, err
 }
 
-// tls reads the files of -p, -c and -C. Like ovs-ofctl it trusts only that CA
-// and does not look at host names.
+// tls reads the files of -p, -c and -C.
 func (s *Switch) tls() (*tls.Config, error) {
 	if s.key == "" && s.cert == "" && s.ca == "" {
 		return nil, nil
@@ -75,34 +70,7 @@ func (s *Switch) tls() (*tls.Config, error) {
 	if s.key == "" || s.cert == "" || s.ca == "" {
 		return nil, Usagef("ssl: needs all of -p KEY, -c CERT and -C CACERT")
 	}
-	pair, err := tls.LoadX509KeyPair(s.cert, s.key)
-	if err != nil {
-		return nil, err
-	}
-	pem, err := os.ReadFile(s.ca)
-	if err != nil {
-		return nil, err
-	}
-	roots := x509.NewCertPool()
-	if !roots.AppendCertsFromPEM(pem) {
-		return nil, fmt.Errorf("%s holds no certificate", s.ca)
-	}
-	return &tls.Config{
-		Certificates:       []tls.Certificate{pair},
-		MinVersion:         tls.VersionTLS12,
-		InsecureSkipVerify: true, // the name only; VerifyConnection checks the chain
-		VerifyConnection: func(cs tls.ConnectionState) error {
-			if len(cs.PeerCertificates) == 0 {
-				return errors.New("the peer sent no certificate")
-			}
-			o := x509.VerifyOptions{Roots: roots, Intermediates: x509.NewCertPool(), KeyUsages: []x509.ExtKeyUsage{x509.ExtKeyUsageAny}}
-			for _, c := range cs.PeerCertificates[1:] {
-				o.Intermediates.AddCert(c)
-			}
-			_, err := cs.PeerCertificates[0].Verify(o)
-			return err
-		},
-	}, nil
+	return ofctrl.TLSFiles(s.key, s.cert, s.ca)
 }
 
 // OpenDB returns the database, nil for -db none. It does nothing before its

@@ -1,0 +1,136 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"bytes"
+	"encoding"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/flowgate/flowgate/bundle"
+	"github.com/flowgate/flowgate/ofctrl"
+	"github.com/flowgate/flowgate/ofctrl/flowtext"
+)
+
+// result is what -json prints.
+type result struct {
+	Result  bundle.Outcome `json:"result"`
+	Added   int            `json:"added"`
+	Changed int            `json:"changed"`
+	Deleted int            `json:"deleted"`
+	Kept    int            `json:"kept"`
+	MS      float64        `json:"ms"`
+	Error   *fault         `json:"error,omitempty"`
+}
+
+func newResult(plan *bundle.Plan, err error, took time.Duration) *result {
+	r := &result{Result: bundle.OutcomeOf(err), MS: float64(took.Microseconds()) / 1000}
+	if plan != nil {
+		r.Added, r.Changed, r.Deleted, r.Kept = plan.Added, plan.Changed, plan.Deleted, plan.Kept
+	}
+	if f, ok := errors.AsType[*fault](err); ok {
+		f.Message = f.err.Error()
+		r.Error = f
+	}
+	return r
+}
+
+// String is the result for people.
+func (r *result) String() string {
+	if r.Error != nil {
+		return fmt.Sprintf("%s: %v", r.Result, r.Error)
+	}
+	return fmt.Sprintf("%s: %d added, %d changed, %d deleted, %d kept, in %.1f ms",
+		r.Result, r.Added, r.Changed, r.Deleted, r.Kept, r.MS)
+}
+
+// fault says what was at fault.
+type fault struct {
+	Stage   string `json:"stage"` // connect, parse, add or commit
+	File    string `json:"file,omitempty"`
+	Line    int    `json:"line,omitempty"`
+	Column  int    `json:"column,omitempty"`
+	Type    string `json:"type,omitempty"` // OFPET_...
+	Code    string `json:"code,omitempty"`
+	Flow    string `json:"flow,omitempty"`
+	Message string `json:"message"`
+
+	err error
+}
+
+// Error begins with the place, as compilers do.
+func (f *fault) Error() string {
+	var b strings.Builder
+	if f.File != "" {
+		b.WriteString(f.File + ":")
+		for _, n := range []int{f.Line, f.Column} {
+			if n != 0 {
+				fmt.Fprintf(&b, "%d:", n)
+			}
+		}
+		b.WriteByte(' ')
+	}
+	b.WriteString(f.err.Error())
+	if f.Flow != "" {
+		fmt.Fprintf(&b, "\n  %s", f.Flow)
+	}
+	return b.String()
+}
+
+// Unwrap returns the reason.
+func (f *fault) Unwrap() error { return f.err }
+
+// blame finds the line that a bundle failed for.
+func blame(lines []line, err error) *fault {
+	f := &fault{Stage: string(bundle.StageAdd), err: err}
+	refused, ok := errors.AsType[*bundle.Error](err)
+	if !ok {
+		return f
+	}
+	f.Stage = string(refused.Stage)
+	if reason, ok := errors.AsType[*ofctrl.SwitchError](err); ok {
+		f.Type, f.Code = reason.TypeName(), reason.CodeName()
+	}
+	if len(refused.Failures) == 0 {
+		return f
+	}
+	message := refused.Failures[0].Message
+	f.Flow = text(message)
+	for _, l := range lines {
+		if same(l.message, message) {
+			f.File, f.Line = l.file, l.number
+			break
+		}
+	}
+	return f
+}
+
+// same compares a message with one that was refused, which is the same, or its
+// bytes as the switch sent them back.
+func same(a, b ofctrl.Message) bool {
+	if raw, ok := b.(ofctrl.RawMessage); ok {
+		sent, err := ofctrl.AppendMessage(nil, a)
+		const header = 8 // with the transaction id, which was set in sending
+		return err == nil && len(sent) == len(raw) && bytes.Equal(sent[header:], raw[header:])
+	}
+	return a == b
+}
+
+// text is a message as a line of a file.
+func text(m ofctrl.Message) string {
+	if raw, ok := m.(ofctrl.RawMessage); ok {
+		for _, into := range []interface {
+			encoding.BinaryUnmarshaler
+			fmt.Stringer
+		}{new(flowtext.FlowMod), new(flowtext.GroupMod)} {
+			if into.UnmarshalBinary(raw) == nil {
+				return into.String()
+			}
+		}
+		return ""
+	}
+	return fmt.Sprint(m)
+}
