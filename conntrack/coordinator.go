@@ -24,9 +24,11 @@ type Options struct {
 	// the rounds before. Required. What a module installs by itself must be
 	// outside of it.
 	Scope bundle.Scope
-	// Policy for gates that are late and have none of their own: KeepHolding.
+	// Policy for gates that are late and have none of their own, and for other
+	// bridges of the Flag that are: KeepHolding.
 	Policy Policy
-	// Timeout is when a gate without a Timeout of its own is late: never.
+	// Timeout is when a gate without a Timeout of its own is late, or another
+	// bridge: never.
 	Timeout time.Duration
 	// Reinstall opens a bridge that has a primary controller, where the clear
 	// makes ovs-vswitchd delete all flows: they are installed again at once,
@@ -45,6 +47,11 @@ type Options struct {
 	// that a crash of ovs-vswitchd comes back held. While no agent runs, the
 	// next life of ovs-vswitchd then stays held. Default: off.
 	KeepArmed bool
+	// Settle is how long a round that found nothing held waits, after it has
+	// changed flows, until it is open: OpenFlow does not tell when what the
+	// datapath has cached by the former flows is gone, which takes up to half a
+	// second. Default: 0. After a clear nothing is cached.
+	Settle time.Duration
 	// ControllerID must be that of the connection's ofctrl.Options. With 0 every
 	// connection with that id gets the probes' packet-ins too: give agents that
 	// share a bridge ids of their own.
@@ -187,6 +194,10 @@ func (c *Coordinator) begin(ctx context.Context, conn *ofctrl.Conn) (*round, err
 	last := c.round
 	c.started = true
 	err := checkOrder(c.gates)
+	if err != nil && text(c.status.Err) != text(err) {
+		c.status.Phase, c.status.Since, c.status.Err = Failed, time.Now(), err
+		c.hist.add(c.status)
+	}
 	c.mu.Unlock()
 	if err == nil && last != nil && last.conn == conn {
 		err = last.stillFails(ctx)

@@ -7,11 +7,10 @@ import (
 	"fmt"
 	"slices"
 
-	"antrea.io/libOpenflow/openflow15"
-
 	"github.com/flowgate/flowgate/bundle"
 	"github.com/flowgate/flowgate/internal/ofp"
 	"github.com/flowgate/flowgate/ofctrl"
+	"github.com/flowgate/flowgate/ofctrl/flowtext"
 	"github.com/flowgate/flowgate/ofctrl/vswitch"
 )
 
@@ -74,19 +73,24 @@ func (r *round) take(ctx context.Context, d detour) error {
 		r.noteLocked("datapath_type=netdev: holding would be an outage there, so the flag is cleared before the gates are released (Options.Datapath is Skip)")
 		r.fireLocked(evSkip)
 		r.c.mu.Unlock()
-		if err := r.open(ctx); err != nil {
+		if err := r.open(ctx, opening{}); err != nil {
 			return err
 		}
 		r.fire(evSkipped)
 		return nil
 	}
 	r.fire(evBootstrap)
-	if err := r.bootstrap(ctx); err != nil {
+	flows, err := r.bootstrap(ctx)
+	if err != nil {
 		return err
 	}
 	if r.named() == Held {
 		r.fire(evInstalled)
-		if err := r.open(ctx); err != nil {
+		err := r.open(ctx, opening{flows: flows, reinstall: func(ctx context.Context) error {
+			_, err := r.bootstrap(ctx)
+			return err
+		}})
+		if err != nil {
 			return err
 		}
 	}
@@ -100,23 +104,25 @@ func (r *round) take(ctx context.Context, d detour) error {
 // gatePriority is the priority of the flow that drops all but bootstrap traffic.
 const gatePriority = 65534
 
-// bootstrap installs the bootstrap flows over a flow that drops the rest. Both
-// are in the scope, so the bundle of the gates' flows replaces them.
-func (r *round) bootstrap(ctx context.Context) error {
+// bootstrap installs the bootstrap flows over a flow that drops the rest, and
+// returns how many these are. All are in the scope, so the bundle of the gates'
+// flows replaces them.
+func (r *round) bootstrap(ctx context.Context) (flows int, err error) {
 	o := &r.c.opts
-	drop := openflow15.NewFlowMod()
-	drop.Cookie, drop.Priority = o.Scope.Cookie, gatePriority
-	msgs := []ofctrl.Message{drop}
+	msgs := []ofctrl.Message{&flowtext.FlowMod{Cookie: o.Scope.Cookie, Priority: gatePriority}}
 	if o.Bootstrap != nil {
 		msgs = slices.AppendSeq(msgs, o.Bootstrap)
 	}
 	for i, m := range msgs[1:] {
 		if err := checkBootstrap(m); err != nil {
-			return fmt.Errorf("conntrack: bootstrap flow %d: %w", i, err)
+			return 0, fmt.Errorf("conntrack: bootstrap flow %d: %w", i, err)
 		}
 	}
-	_, err := bundle.Replace(ctx, r.conn, o.Scope, slices.Values(msgs), o.Bundle)
-	return err
+	plan, err := bundle.Replace(ctx, r.conn, o.Scope, slices.Values(msgs), o.Bundle)
+	if err != nil {
+		return 0, err
+	}
+	return plan.Flows, nil
 }
 
 // checkBootstrap refuses a flow that the drop would hide.

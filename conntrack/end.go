@@ -17,6 +17,9 @@ func (r *round) succeed() {
 		c.status.Exposed = r.committed.Sub(r.began)
 	}
 	late := r.late
+	if !late { // not needed any more
+		r.hands, r.all = nil, nil
+	}
 	c.mu.Unlock()
 	if c.flag != nil {
 		c.flag.enter(c.member, memberOpen)
@@ -100,4 +103,6 @@ func (r *round) stillFails(ctx context.Context) error {
 
 // permanent reports whether nothing but a person, or the next epoch, can mend a
 // failed round.
-func permanent(err error) bool { return errors.Is(err, ErrLate) || errors.Is(err, ErrController) }
+func permanent(err error) bool {
+	return errors.Is(err, ErrLate) || errors.Is(err, ErrController) || errors.Is(err, ErrGate)
+}

@@ -113,6 +113,7 @@ func FuzzParseConnections(f *testing.F) {
 // Inspect names the flows that drop invalid packets, and how many they dropped
 // just now.
 func TestInspect(t *testing.T) {
+	t.Parallel()
 	s := startOVS(t, nil)
 	conn := s.dial()
 	proc := t.TempDir()

@@ -38,6 +38,7 @@ func (r *round) investigate() {
 		return max(timeout, probeInterval)
 	})
 	if err != nil {
+		r.update(func() { r.ev.err = err }) // which nobody reads if the round has ended
 		return
 	}
 	flag := r.flagAfter()

@@ -50,6 +50,7 @@ type evidence struct {
 	asked    time.Time // since when an answer to the first probe is due
 	silent   int       // probes whose time has passed without an answer
 	answered bool      // a probe was answered: not held
+	err      error     // why the switch can not be asked
 	flag     flagState
 }
 

@@ -23,9 +23,15 @@ const (
 	confirmHint = 10
 )
 
-// open clears flow-restore-wait and proves that the bridge forwards with all
+// opening is what a switch is opened with.
+type opening struct {
+	flows     int                         // that are in, and must be there afterwards
+	reinstall func(context.Context) error // puts them in again
+}
+
+// open clears flow-restore-wait and proves that the bridge forwards with the
 // flows in.
-func (r *round) open(ctx context.Context) error {
+func (r *round) open(ctx context.Context, with opening) error {
 	if r.c.flag == nil {
 		return r.awaitOther(ctx)
 	}
@@ -33,7 +39,7 @@ func (r *round) open(ctx context.Context) error {
 		return err
 	}
 	for n := 0; ; n++ {
-		again, err := r.clear(ctx)
+		again, err := r.clear(ctx, with)
 		if err != nil || !again {
 			return err
 		}
@@ -57,19 +63,35 @@ func (r *round) awaitOther(ctx context.Context) error {
 	return nil
 }
 
-// awaitSiblings waits for the coordinators of the other bridges.
+// awaitSiblings waits for the coordinators of the other bridges, as if they were
+// gates with the coordinator's own Timeout and Policy.
 func (r *round) awaitSiblings(ctx context.Context) error {
-	f := r.c.flag
+	f, o := r.c.flag, &r.c.opts
 	f.enter(r.c.member, memberReady)
+	var late <-chan time.Time
+	if o.Timeout > 0 && o.Policy != KeepHolding {
+		timer := time.NewTimer(time.Until(r.began.Add(o.Timeout)))
+		defer timer.Stop()
+		late = timer.C
+	}
 	for {
 		bridges, changed := f.behind(r.c.member, r.flagClock)
 		if len(bridges) == 0 {
 			r.waitingFor("", nil)
 			return nil
 		}
-		r.waitingFor("other bridges: "+strings.Join(bridges, ", "), nil)
+		names := strings.Join(bridges, ", ")
+		r.waitingFor("other bridges: "+names, nil)
 		select {
 		case <-changed:
+		case <-late:
+			if o.Policy == Abort {
+				return fmt.Errorf("%w: other bridges: %s", ErrLate, names)
+			}
+			r.c.mu.Lock()
+			r.noteLocked("opened though these bridges were not ready: " + names)
+			r.c.mu.Unlock()
+			return nil
 		case <-ctx.Done():
 			return context.Cause(ctx)
 		}
@@ -78,7 +100,7 @@ func (r *round) awaitSiblings(ctx context.Context) error {
 
 // clear clears the flag once and confirms it. It reports whether another writer
 // has set it again.
-func (r *round) clear(ctx context.Context) (again bool, err error) {
+func (r *round) clear(ctx context.Context, with opening) (again bool, err error) {
 	db := r.c.flag.db
 	var bridge vswitch.Bridge
 	err = r.retry(ctx, "the database", func(ctx context.Context) (err error) {
@@ -89,7 +111,7 @@ func (r *round) clear(ctx context.Context) (again bool, err error) {
 		return false, err
 	}
 	trap := refuseController(bridge)
-	if trap != nil && !r.c.opts.Reinstall {
+	if trap != nil && with.flows > 0 && !r.c.opts.Reinstall {
 		return false, trap
 	}
 	// The flag is for the life of ovs-vswitchd that has the flows: it must be
@@ -119,7 +141,7 @@ func (r *round) clear(ctx context.Context) (again bool, err error) {
 	if err != nil || set {
 		return set, err
 	}
-	if err := r.recover(ctx, trap != nil, began); err != nil {
+	if err := r.recover(ctx, with, trap != nil, began); err != nil {
 		return false, err
 	}
 	return false, r.awaitAnswer(ctx, true)
@@ -128,33 +150,31 @@ func (r *round) clear(ctx context.Context) (again bool, err error) {
 // recover counts the flows after the clear, and installs them again if a
 // primary controller made ovs-vswitchd delete them: one that was known, or one
 // that was configured in this very moment.
-func (r *round) recover(ctx context.Context, known bool, cleared time.Time) error {
-	for range installTries {
+func (r *round) recover(ctx context.Context, with opening, known bool, cleared time.Time) error {
+	for try := 0; ; try++ {
 		have, err := r.c.opts.Scope.Count(ctx, r.conn)
-		if err != nil {
+		if err != nil || have >= with.flows {
 			return err
 		}
+		if try == installTries {
+			return &CountError{Want: with.flows, Have: have}
+		}
 		r.c.mu.Lock()
-		want := r.c.status.Flows
-		if have >= want {
-			r.c.mu.Unlock()
-			return nil
-		}
+		note := "a primary controller made the clear delete all flows: they were installed again"
 		if !known {
-			r.noteLocked("the flows were gone after the clear: somebody has configured a primary controller, or deletes flows")
+			note = "the flows were gone after the clear, as if somebody had just configured a primary controller: they were installed again"
 		}
+		r.noteLocked(note)
 		r.fireLocked(evFlushed)
 		r.c.mu.Unlock()
-		if _, err := r.install(ctx); err != nil {
+		if err := with.reinstall(ctx); err != nil {
 			return err
 		}
 		r.c.mu.Lock()
 		r.c.status.Exposed = time.Since(cleared)
-		r.noteLocked("a primary controller made the clear delete all flows: they were installed again")
 		r.fireLocked(evReinstalled)
 		r.c.mu.Unlock()
 	}
-	return &CountError{Want: r.c.Status().Flows}
 }
 
 // awaitAnswer probes until the switch answers. The wait grows from probe to

@@ -31,8 +31,8 @@ func (r *round) fire(e event) {
 
 func (r *round) fireLocked(e event) {
 	c := r.c
-	if c.round != r {
-		return // another has begun
+	if c.round != r || e != evRound && r.conn.Context().Err() != nil {
+		return // another has begun, or will
 	}
 	to, ok := next(c.status.Phase, e)
 	if !ok {

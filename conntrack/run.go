@@ -85,9 +85,12 @@ func (r *round) run(ctx context.Context) error {
 	}
 	if held {
 		r.fire(evInstalled)
-		err = r.open(ctx)
+		err = r.open(ctx, opening{flows: r.c.Status().Flows, reinstall: func(ctx context.Context) error {
+			_, err := r.install(ctx)
+			return err
+		}})
 	} else {
-		err = r.awaitRows(ctx)
+		err = r.settle(ctx)
 	}
 	if err != nil {
 		return err
@@ -145,6 +148,9 @@ func (r *round) look(now time.Time) (again time.Time, done bool, err error) {
 	c := r.c
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	if r.ev.err != nil {
+		return time.Time{}, false, r.ev.err
+	}
 	if r.detour == detourNone {
 		r.recogniseLocked()
 	}
@@ -248,9 +254,10 @@ func (r *round) warnLocked() {
 	if r.kind == Held {
 		r.c.status.Dark = r.dark
 	}
-	if r.bridge.FailMode != "secure" && r.kind == Unheld {
-		r.noteLocked(fmt.Sprintf("fail_mode of %s is standalone: packets pass by the NORMAL action until the flows are in; "+
-			"mend it with: ovs-vsctl set-fail-mode %s secure", r.bridge.Name, r.bridge.Name))
+	if r.bridge.FailMode != "secure" {
+		r.noteLocked(fmt.Sprintf("fail_mode of %s is standalone: whenever ovs-vswitchd starts without flow-restore-wait, packets pass "+
+			"by the NORMAL action, and past conntrack, until the flows are in; mend it with: ovs-vsctl set-fail-mode %s secure",
+			r.bridge.Name, r.bridge.Name))
 	}
 }
 
@@ -273,7 +280,7 @@ func refuseController(b vswitch.Bridge) error {
 func (r *round) decide(ctx context.Context) (held bool, err error) {
 	for {
 		r.c.mu.Lock()
-		now := time.Now()
+		now, err := time.Now(), r.ev.err
 		held, enough := r.ev.heldEnough(now, r.c.opts.ProbeTimeout)
 		if enough {
 			r.nameLocked(held)
@@ -283,8 +290,8 @@ func (r *round) decide(ctx context.Context) (held bool, err error) {
 			again = now.Add(r.c.opts.ProbeTimeout / 5)
 		}
 		r.c.mu.Unlock()
-		if enough {
-			return held, nil
+		if enough || err != nil {
+			return held, err
 		}
 		if err := r.sleep(ctx, again); err != nil {
 			return false, err
@@ -292,17 +299,28 @@ func (r *round) decide(ctx context.Context) (held bool, err error) {
 	}
 }
 
-// awaitRows gives the database, which a round with nothing to clear does not
-// need, a moment to say what there is to note.
-func (r *round) awaitRows(ctx context.Context) error {
+// settle is the end of a round with nothing to clear: it gives the database,
+// which is not needed, a moment to say what there is to note, and the
+// revalidators the time that Options.Settle is.
+func (r *round) settle(ctx context.Context) error {
+	if r.c.opts.Settle > 0 && !r.c.Status().Plan.Empty() {
+		r.waitingFor("what is cached of former flows to be gone (Options.Settle)", nil)
+		settled := time.NewTimer(r.c.opts.Settle)
+		defer settled.Stop()
+		select {
+		case <-settled.C:
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
+	}
 	if r.c.flag == nil {
 		return nil
 	}
-	timer := time.NewTimer(2 * r.c.opts.ProbeTimeout)
-	defer timer.Stop()
+	patience := time.NewTimer(2 * r.c.opts.ProbeTimeout)
+	defer patience.Stop()
 	select {
 	case <-r.rowsRead:
-	case <-timer.C:
+	case <-patience.C:
 	case <-ctx.Done():
 		return context.Cause(ctx)
 	}
