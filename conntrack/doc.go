@@ -41,10 +41,52 @@
 // back when it is not. The database does not know: the key is read while
 // ovs-vswitchd starts only; set later it has no effect, and says nothing.
 //
+// # Who sets the flag
+//
+// Whoever starts ovs-vswitchd, before each start. Set on an ovs-vswitchd that
+// runs it arms the next life only: [Flag.Arm], or
+//
+//	ovs-vsctl --no-wait set Open_vSwitch . other_config:flow-restore-wait=true
+//
+// in a container's entrypoint before 'exec ovs-vswitchd', or under systemd in
+// /etc/systemd/system/ovs-vswitchd.service.d/hold.conf
+//
+//	[Service]
+//	ExecStartPre=/usr/bin/ovs-vsctl --no-wait set Open_vSwitch . other_config:flow-restore-wait=true
+//	ExecStop=
+//
+// where the empty ExecStop= makes systemd end ovs-vswitchd by SIGTERM instead of
+// 'ovs-ctl stop'. How it ends matters as much: see [Flag.Restart]. 'ovs-ctl
+// restart' sets and clears the flag by itself, when it has put back what it
+// saved, and so opens too early.
+//
+// For crashes there is Options.KeepArmed. Without an agent an armed switch stays
+// held after its next start until somebody removes the key.
+//
 // # What holding means
 //
 // On a userspace datapath nothing passes while the switch is held. On the kernel
 // datapath what the former life had cached passes on, by its old rules, for as
 // long as the hold lasts. Holding is no way to enforce a new deny rule on an
 // old connection.
+//
+// All bridges of an ovs-vswitchd are held together, those of others too
+// (Status.Dark). Idle and hard timeouts of flows do not run. Several agents can
+// not share the flag: the first to clear it opens for all.
+//
+// # When something goes wrong
+//
+// A round ends open, with all flows counted, or failed with the reason; until
+// then its phase and Status.Waiting say what it waits for. It is never open and
+// incomplete, unless the policy OpenAnyway says so, and then Status.Missing
+// names what is missing. What can wait is waited for without bound: the
+// database, a stalled ovs-vswitchd (ofctrl.Session.Status has since when it is
+// silent), gates under the policy KeepHolding. If the connection ends, so does
+// the round, and the next epoch begins another: nothing is carried over.
+//
+// # Tracked connections
+//
+// [Inspect] tells whether packets are dropped as out of their connection, from
+// the counters of the agent's own flows. [Flush] makes the datapath forget
+// connections by zone or tuple; nothing here does so by itself.
 package conntrack

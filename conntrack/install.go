@@ -6,6 +6,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"maps"
 	"slices"
 	"time"
 
@@ -18,9 +19,8 @@ import (
 // missing right after it.
 const installTries = 3
 
-// putLocked puts what a gate has handed in with that of the others.
-func (r *round) putLocked(name string, h *hand) error {
-	msgs, _ := h.content()
+// put puts what a gate hands in with that of the others.
+func (r *round) put(name string, msgs []ofctrl.Message) error {
 	err := r.all.Put(name, msgs...)
 	if conflict, ok := errors.AsType[*bundle.ConflictError](err); ok {
 		return &ConflictError{Flow: conflict.Flow, Gate: conflict.Key, With: conflict.With}
@@ -30,25 +30,26 @@ func (r *round) putLocked(name string, h *hand) error {
 
 // refresh takes the sets as they are now, and returns their snapshots.
 func (r *round) refresh() ([]*bundle.Snapshot, error) {
-	r.c.mu.Lock()
-	defer r.c.mu.Unlock()
 	var all []*bundle.Snapshot
-	for _, e := range r.board.entries {
-		h := r.hands[e.gate.name]
-		if h == nil || len(h.sets) == 0 {
+	for name, h := range r.handed() {
+		if len(h.sets) == 0 {
 			continue
 		}
 		msgs, snaps := h.content()
 		all = append(all, snaps...)
-		err := r.all.Put(e.gate.name, msgs...)
-		if conflict, ok := errors.AsType[*bundle.ConflictError](err); ok {
-			return nil, &ConflictError{Flow: conflict.Flow, Gate: conflict.Key, With: conflict.With}
-		}
-		if err != nil {
-			return nil, &GateError{Gate: e.gate.name, Err: err}
+		if err := r.put(name, msgs); err != nil {
+			return nil, &GateError{Gate: name, Err: err}
 		}
 	}
 	return all, nil
+}
+
+// handed returns what the released gates have handed in, which does not change
+// any more.
+func (r *round) handed() map[string]*hand {
+	r.c.mu.Lock()
+	defer r.c.mu.Unlock()
+	return maps.Clone(r.hands)
 }
 
 // install makes the switch equal to what was handed in, within the scope, and
@@ -120,16 +121,10 @@ func (r *round) blame(err error) error {
 	if encErr != nil {
 		return err
 	}
-	r.c.mu.Lock()
-	defer r.c.mu.Unlock()
-	for _, e := range r.board.entries {
-		h := r.hands[e.gate.name]
-		if h == nil {
-			continue
-		}
+	for name, h := range r.handed() {
 		msgs, _ := h.content()
 		if slices.ContainsFunc(msgs, func(m ofctrl.Message) bool { return sameMessage(m, raw) }) {
-			return &GateError{Gate: e.gate.name, Err: err}
+			return &GateError{Gate: name, Err: err}
 		}
 	}
 	return err
@@ -147,103 +142,4 @@ func sameMessage(m ofctrl.Message, sent []byte) bool {
 		from += 2
 	}
 	return b[1] == sent[1] && bytes.Equal(b[from:], sent[from:])
-}
-
-// installLate installs what late gates hand in after the opening. It ends when
-// all have, or with the epoch.
-func (r *round) installLate() {
-	pause := r.c.newBackoff()
-	for {
-		done := false
-		err := r.installReleased(&done)
-		switch {
-		case r.ctx.Err() != nil || err == nil && done:
-			return
-		case err == nil:
-			err = r.sleep(r.ctx, time.Time{})
-		default:
-			err = r.sleep(r.ctx, time.Now().Add(pause.NextBackOff()))
-		}
-		if err != nil {
-			return
-		}
-	}
-}
-
-// installReleased installs the gates of Status.Missing that have been released
-// since, and reports when none is missing any more.
-func (r *round) installReleased(done *bool) error {
-	c := r.c
-	c.mu.Lock()
-	missing := slices.Clone(c.status.Missing)
-	var came []string
-	for _, name := range missing {
-		if r.board.released(name) {
-			came = append(came, name)
-		}
-	}
-	stale := r.kind == Blip || r.kind == AgentStart
-	c.mu.Unlock()
-	*done = len(came) == len(missing)
-	for _, name := range came {
-		if err := r.installGate(name); err != nil {
-			*done = false
-			r.waitingFor("gate "+name, &GateError{Gate: name, Err: err})
-			return err
-		}
-		c.mu.Lock()
-		c.status.Missing = slices.DeleteFunc(slices.Clone(c.status.Missing), func(s string) bool { return s == name })
-		c.status.Err, c.status.Waiting = nil, ""
-		c.mu.Unlock()
-	}
-	if *done && stale {
-		return r.removeStale()
-	}
-	if len(came) > 0 {
-		return r.recount()
-	}
-	return nil
-}
-
-// installGate adds one gate's flows to an open switch.
-func (r *round) installGate(name string) error {
-	r.c.mu.Lock()
-	h := *r.hands[name]
-	r.c.mu.Unlock()
-	if err := bundle.Apply(r.ctx, r.conn, slices.Values(h.msgs), r.c.opts.Bundle); err != nil {
-		return err
-	}
-	for _, set := range h.sets {
-		if err := set.Flush(r.ctx, r.conn); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// removeStale deletes what a former round has left, when all gates are known.
-func (r *round) removeStale() error {
-	snaps, err := r.refresh()
-	if err != nil {
-		return err
-	}
-	if _, err := bundle.Replace(r.ctx, r.conn, r.c.opts.Scope, r.all.All(), r.c.opts.Bundle); err != nil {
-		return err
-	}
-	for _, sn := range snaps {
-		sn.Confirm(r.conn)
-	}
-	return r.recount()
-}
-
-func (r *round) recount() error {
-	n, err := r.c.opts.Scope.Count(r.ctx, r.conn)
-	if err != nil {
-		return err
-	}
-	r.c.mu.Lock()
-	defer r.c.mu.Unlock()
-	r.c.status.Flows, r.c.flows = n, n
-	r.publishLocked()
-	return nil
 }
