@@ -4,29 +4,34 @@ package cli
 
 import (
 	"context"
-
-	"golang.org/x/sync/errgroup"
+	"errors"
+	"slices"
+	"sync"
 )
 
-// While runs the parts of a program, such as Session.Run and DB.Run, while work
-// works, and ends them when it returns. A part that fails for good ends work's
-// context, and its error is what While returns unless work had succeeded.
+// While runs the parts of a program, such as DB.Run and Session.Run, while work
+// works, and ends them when it returns. A part that fails for good ends
+// everything, and While returns its error; where one failure leads to another,
+// that of the part named first.
 func While(ctx context.Context, work func(context.Context) error, parts ...func(context.Context) error) error {
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
-	g, ctx := errgroup.WithContext(ctx)
-	for _, part := range parts {
-		g.Go(func() error {
-			if err := part(ctx); ctx.Err() == nil {
-				return err
+	failures := make([]error, len(parts))
+	var running sync.WaitGroup
+	for i, part := range parts {
+		running.Go(func() {
+			if err := part(ctx); err != nil && (ctx.Err() == nil || !errors.Is(err, ctx.Err())) {
+				failures[i] = err
+				stop()
 			}
-			return nil // it was ended
 		})
 	}
 	err := work(ctx)
 	stop()
-	if failed := g.Wait(); failed != nil && err != nil {
-		return failed
+	running.Wait()
+	failed := slices.IndexFunc(failures, func(err error) bool { return err != nil })
+	if err != nil && failed >= 0 {
+		return failures[failed]
 	}
 	return err
 }

@@ -117,3 +117,22 @@ func (s *Switch) BridgeName(ctx context.Context, o *ofctrl.Options, db *vswitchd
 	row, err := db.BridgeByDatapathID(ctx, conn.Features().DatapathID)
 	return row.Name, err
 }
+
+// WithDB runs the database while work works, and finds the bridge's row in it.
+// With -db none, work gets neither.
+func (s *Switch) WithDB(ctx context.Context, o *ofctrl.Options, work func(ctx context.Context, db *vswitchdb.DB, bridge string) error) error {
+	db, err := s.OpenDB(o.Logger)
+	if err != nil {
+		return err
+	}
+	if db == nil {
+		return work(ctx, nil, "")
+	}
+	return While(ctx, func(ctx context.Context) error {
+		bridge, err := s.BridgeName(ctx, o, db)
+		if err != nil {
+			return err
+		}
+		return work(ctx, db, bridge)
+	}, db.Run)
+}
