@@ -101,7 +101,11 @@ func parseSetField(p *parser, it item) error {
 		return p.errorf(fs, "%s is read-only", f.Name)
 	}
 	val, mask := p.val[:f.Bytes], p.mask[:f.Bytes]
-	if expected := f.Parse(p.str(vs), p.ports, val, mask); expected != "" {
+	text := p.str(vs)
+	if text == "ANY" { // how OVS prints a mask of zero
+		text = "*"
+	}
+	if expected := f.Parse(text, p.ports, val, mask); expected != "" {
 		return p.expected(vs, expected)
 	}
 	if !f.Sendable() || f.ID == oxm.InPort {

@@ -14,7 +14,7 @@ import (
 
 // flowCorpus gives flows that OVS stores as written, each in a rule of its own:
 // those of testdata/*.flows and the generated ones. A flow without priority gets one that no other has.
-func flowCorpus(t *testing.T) []string {
+func flowCorpus(t testing.TB) []string {
 	t.Helper()
 	files, err := filepath.Glob("testdata/*.flows")
 	require.NoError(t, err)
