@@ -4,6 +4,10 @@ package portstatus
 
 import (
 	"fmt"
+	"runtime"
+	"strconv"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -44,15 +48,48 @@ func TestChurnIsBounded(t *testing.T) {
 	require.Empty(t, tr.pic.ports)
 }
 
+// Waits for many ports that come all at once.
+func TestManyWaits(t *testing.T) {
+	tr := New(nil)
+	var waits sync.WaitGroup
+	var resolved atomic.Int64
+	const many = manyPorts / 4 // as many as there may be are in the benchmarks
+	for i := range many {
+		waits.Go(func() {
+			port, err := tr.Wait(t.Context(), fmt.Sprintf("port%06d", i), Live)
+			if err == nil && port.Number == uint32(i+1) {
+				resolved.Add(1)
+			}
+		})
+	}
+	for Waiters(tr) < many {
+		runtime.Gosched()
+	}
+	tr.feed(func(p *picture, now time.Time) {
+		p.up(now, 1)
+		p.listing(now, 1, nil)
+	})
+	for i := range many {
+		port := ofp.Port{Number: uint32(i + 1), Name: fmt.Sprintf("port%06d", i)}
+		tr.feed(func(p *picture, now time.Time) { p.portStatus(now, ofp.PortAdded, port) })
+		port.State = ofp.PortStateLive
+		tr.feed(func(p *picture, now time.Time) { p.portStatus(now, ofp.PortModified, port) })
+	}
+	waits.Wait()
+	require.EqualValues(t, many, resolved.Load())
+	require.Zero(t, Waiters(tr))
+}
+
 func TestNameHistoryForgets(t *testing.T) {
 	var h nameHistory
 	h.add("first")
-	for i := range 3 * namesMax {
-		h.add(fmt.Sprint(i))
+	const many = 2*namesMax + 1
+	for i := range many {
+		h.add(strconv.Itoa(i))
 	}
 	require.False(t, h.has("first"))
-	require.True(t, h.has(fmt.Sprint(3*namesMax-1)))
-	require.True(t, h.has(fmt.Sprint(2*namesMax)))
+	require.True(t, h.has(strconv.Itoa(many-1)))
+	require.True(t, h.has(strconv.Itoa(many-namesMax)))
 	require.LessOrEqual(t, len(h.recent)+len(h.old), 2*namesMax)
 }
 

@@ -26,6 +26,7 @@ const (
 	OtherVersion                     // another iface-id-ver, or none
 	NoExternalID                     // the external_ids key asked for is not there
 	Settling                         // all is there, but not for long enough
+	Ambiguous                        // without a database: other ports may read the same on OpenFlow
 )
 
 // Missing is one thing that stands in the way of a condition.
@@ -65,10 +66,11 @@ func (m Missing) String() string {
 	case NoMark:
 		s = fmt.Sprintf("number %d, but no mark", m.Number)
 	case OtherVersion:
-		s = fmt.Sprintf("iface-id-ver is %q", m.Text)
-		return s
+		return fmt.Sprintf("iface-id-ver is %q", m.Text)
 	case NoExternalID:
 		return "no external_ids:" + m.Text
+	case Ambiguous:
+		s = "the name is ambiguous on OpenFlow, which carries 15 bytes of it"
 	case Settling:
 		s = "not settled, as it is" + since(m.Since)
 	default:

@@ -39,6 +39,11 @@ type agent struct {
 // is false.
 func start(tb testing.TB, ovs *ovssandbox.Sandbox, o portstatus.Options, withDB bool) *agent {
 	tb.Helper()
+	return startOn(tb, ovs, "br0", o, withDB)
+}
+
+func startOn(tb testing.TB, ovs *ovssandbox.Sandbox, bridge string, o portstatus.Options, withDB bool) *agent {
+	tb.Helper()
 	a := &agent{t: tb, ovs: ovs}
 	ctx, cancel := context.WithCancel(context.Background())
 	var running []chan error
@@ -51,10 +56,10 @@ func start(tb testing.TB, ovs *ovssandbox.Sandbox, o portstatus.Options, withDB 
 		var err error
 		a.db, err = vswitchdb.New(ovs.DBAddr(), nil)
 		require.NoError(tb, err)
-		o.DB, o.Bridge = confirmer{a.db, ovs}, "br0"
+		o.DB, o.Bridge = confirmer{a.db, ovs}, bridge
 		run(a.db.Run)
 	}
-	a.sess = ofctrl.NewSession(ofctrl.Target(ovs.MgmtAddr("br0")), nil)
+	a.sess = ofctrl.NewSession(ofctrl.Target(ovs.MgmtAddr(bridge)), nil)
 	a.Tracker = portstatus.New(&o)
 	run(a.sess.Run)
 	run(func(ctx context.Context) error { return a.Run(ctx, a.sess) })
@@ -161,6 +166,31 @@ func TestSameNameAgain(t *testing.T) {
 }
 
 var boundLive = portstatus.Condition{Need: portstatus.NeedLive, Bound: true}
+
+// A port that moves to another bridge, with its row, is another instance there.
+func TestMovedToAnotherBridge(t *testing.T) {
+	ovs := ovssandbox.New(t, &ovssandbox.Options{Bridges: []ovssandbox.Bridge{{Name: "br0"}, {Name: "br1"}}})
+	a := start(t, ovs, portstatus.Options{}, true)
+	b := startOn(t, ovs, "br1", portstatus.Options{}, true)
+	require.NoError(t, ovs.AddPorts(t.Context(), "br0", "p0", "p1"))
+	require.NoError(t, ovs.AddPorts(t.Context(), "br1", "p2"))
+	move := func(from, to string) {
+		a.vsctl("--id=@p", "get", "Port", "p1", "--", "remove", "Bridge", from, "ports", "@p", "--", "add", "Bridge", to, "ports", "@p")
+	}
+	first := a.wait("p1", boundLive)
+	move("br0", "br1")
+	require.NoError(t, a.WaitGone(t.Context(), first.Instance))
+	_, there, _ := a.Get("p1")
+	require.False(t, there)
+	second := b.wait("p1", boundLive)
+	require.Equal(t, first.UUID, second.UUID)
+	require.Equal(t, a.number("p1"), second.Number)
+	move("br1", "br0")
+	require.NoError(t, b.WaitGone(t.Context(), second.Instance))
+	third := a.wait("p1", boundLive)
+	require.NotEqual(t, first.Instance, third.Instance)
+	require.Equal(t, a.number("p1"), third.Number)
+}
 
 // Case 6: names that are cut to the same 15 bytes.
 func TestLongNamesOnOpenVSwitch(t *testing.T) {

@@ -102,7 +102,10 @@ func (t *Tracker) Missing(name string, c Condition) []Missing {
 	silent := t.silentSince()
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	in, _ := t.pic.find(name)
+	in, err := t.pic.find(name)
+	if err != nil {
+		return []Missing{{Reason: Ambiguous}}
+	}
 	return t.pic.missing(in, c, time.Now(), silent)
 }
 

@@ -159,6 +159,7 @@ func TestLongNames(t *testing.T) {
 			require.ErrorIs(t, err, portstatus.ErrAmbiguous)
 			_, _, err = f.Get(name)
 			require.ErrorIs(t, err, portstatus.ErrAmbiguous)
+			require.Equal(t, portstatus.Ambiguous, f.Missing(name, portstatus.Live)[0].Reason)
 		}
 		_, err := f.Wait(t.Context(), "p1", portstatus.Installed)
 		require.ErrorIs(t, err, portstatus.ErrNoDatabase)
