@@ -54,6 +54,11 @@ func TestFlowRestoreWait(t *testing.T) {
 	require.Equal(t, n, cfg("cur_cfg"))
 	require.Equal(t, `{vlan-limit="2"}`, strings.TrimSpace(vsctl(t, sb, "--no-wait", "get", "Open_vSwitch", ".", "other_config")))
 
+	raised, err := db.RaiseConfig(within(t))
+	require.NoError(t, err)
+	require.Equal(t, n+1, raised)
+	require.NoError(t, db.WaitConfig(within(t), raised))
+
 	// Stalled: no confirmation, until it goes on.
 	require.NoError(t, sb.Vswitchd().Stall(within(t)))
 	n, err = db.ClearFlowRestoreWait(within(t))
