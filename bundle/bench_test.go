@@ -16,30 +16,22 @@ import (
 	"github.com/flowgate/flowgate/internal/ofp"
 	"github.com/flowgate/flowgate/internal/ovssandbox"
 	"github.com/flowgate/flowgate/ofctrl"
+	"github.com/flowgate/flowgate/ofctrl/flowtext"
 )
 
-// tuple is flow i of a pipeline of about 130 bytes a flow: a TCP 3-tuple, then
-// a register and the next table.
-func tuple(i int) []byte {
-	match := []byte{
-		0x80, 0x00, 10, 2, 0x08, 0x00, // eth_type=ip
-		0x80, 0x00, 20, 1, 6, // ip_proto=tcp
-		0x80, 0x00, 22, 4, 10, byte(i >> 16), byte(i >> 8), byte(i), // ipv4_src
-		0x80, 0x00, 24, 4, 10, 0, 0, 1, // ipv4_dst
-		0x80, 0x00, 28, 2, byte(i >> 8), byte(i), // tcp_dst
-	}
-	instructions := []byte{
-		0, 4, 0, 24, 0, 0, 0, 0, // apply_actions
-		0, 25, 0, 16, 0x00, 0x01, 0, 4, 0, 0, 0, byte(i), 0, 0, 0, 0, // set_field: reg0
-		0, 1, 0, 8, 1, 0, 0, 0, // goto_table:1
-	}
-	raw, err := ofp.AppendFlowMod(nil, 0, ofp.FlowMod{
-		Priority: 100, OutPort: ofp.PortAny, OutGroup: ofp.GroupAny, Match: match, Instructions: instructions,
-	})
+// tupleText is flow i of a pipeline of about 130 bytes a flow: a TCP 3-tuple,
+// then a register and the next table.
+func tupleText(i int) string {
+	return fmt.Sprintf("priority=100,tcp,nw_src=10.%d.%d.%d,nw_dst=10.0.0.1,tp_dst=%d,actions=set_field:%d->reg0,goto_table:1",
+		i>>16&255, i>>8&255, i&255, i&0xffff, i&255)
+}
+
+func tuple(i int) *flowtext.FlowMod {
+	m, err := flowtext.ParseFlow(tupleText(i), nil)
 	if err != nil {
 		panic(err)
 	}
-	return raw
+	return m
 }
 
 // libTuple is the same flow made of libOpenflow's types.
@@ -65,10 +57,9 @@ func BenchmarkInstall(b *testing.B) {
 		lib := make([]ofctrl.Message, n)
 		var text strings.Builder
 		for i := range msgs {
-			msgs[i] = ofctrl.RawMessage(tuple(i))
+			msgs[i] = tuple(i)
 			lib[i] = libTuple(i)
-			fmt.Fprintf(&text, "priority=100,tcp,nw_src=10.%d.%d.%d,nw_dst=10.0.0.1,tp_dst=%d,actions=load:%d->NXM_NX_REG0[],goto_table:1\n",
-				i>>16&255, i>>8&255, i&255, i&0xffff, i&255)
+			fmt.Fprintln(&text, tupleText(i))
 		}
 		reset := func() {
 			b.StopTimer()
@@ -123,7 +114,9 @@ func floor(b *testing.B, ovs *ovssandbox.Sandbox, msgs []ofctrl.Message) {
 	buf = control(buf, 2, ofp.BundleOpen)
 	for i, m := range msgs {
 		start := len(buf)
-		buf = append(ofp.BeginBundleAdd(buf, 1, ofp.BundleFlags), m.(ofctrl.RawMessage)...)
+		var err error
+		buf, err = ofctrl.AppendMessage(ofp.BeginBundleAdd(buf, 1, ofp.BundleFlags), m)
+		require.NoError(b, err)
 		binary.BigEndian.PutUint16(buf[start+2:], uint16(len(buf)-start))
 		ofp.SetXID(buf[start:], uint32(i+100))
 	}
@@ -159,4 +152,3 @@ func floor(b *testing.B, ovs *ovssandbox.Sandbox, msgs []ofctrl.Message) {
 	require.NoError(b, err)
 	require.NoError(b, <-answered)
 }
-

@@ -4,63 +4,63 @@ package bundle
 
 import (
 	"context"
-	"encoding/binary"
-	"fmt"
 	"iter"
 
 	"github.com/flowgate/flowgate/internal/ofp"
 	"github.com/flowgate/flowgate/ofctrl"
+	"github.com/flowgate/flowgate/ofctrl/flowtext"
 )
 
-// dump yields the flows that the switch has, decoding segments as they come.
-func dump(ctx context.Context, conn *ofctrl.Conn, request ofp.FlowRequest) iter.Seq2[ofp.FlowDesc, error] {
-	return func(yield func(ofp.FlowDesc, error) bool) {
-		raw, err := ofp.AppendFlowRequest(nil, 0, ofp.MultipartFlow, request)
-		if err != nil {
-			yield(ofp.FlowDesc{}, err)
-			return
-		}
-		for segment, err := range conn.Multipart(ctx, ofctrl.RawMessage(raw)) {
-			if err != nil {
-				yield(ofp.FlowDesc{}, err)
-				return
+// bodies yields the parts of a multipart reply as they come.
+func bodies(ctx context.Context, conn *ofctrl.Conn, request []byte) iter.Seq2[[]byte, error] {
+	return func(yield func([]byte, error) bool) {
+		for segment, err := range conn.Multipart(ctx, ofctrl.RawMessage(request)) {
+			var m ofp.Multipart
+			if err == nil {
+				m, err = ofp.ParseMultipart(segment.Raw)
 			}
-			for flow, err := range ofp.ParseFlowDesc(segment.Raw) {
-				if !yield(flow, err) || err != nil {
-					return
-				}
+			if !yield(m.Body, err) || err != nil {
+				return
 			}
 		}
 	}
 }
 
-// dumpGroups yields the ids of the groups that the switch has.
-func dumpGroups(ctx context.Context, conn *ofctrl.Conn) iter.Seq2[uint32, error] {
-	return func(yield func(uint32, error) bool) {
-		for segment, err := range conn.Multipart(ctx, ofctrl.RawMessage(ofp.GroupDescRequest(nil, 0))) {
+// dumpFlows calls visit for each flow that the switch has of those asked for.
+// The flow is good until visit returns. It is no iterator because there are
+// millions of flows: this way none is moved to the heap.
+func dumpFlows(ctx context.Context, conn *ofctrl.Conn, request ofp.FlowRequest, visit func(*Flow)) error {
+	raw, err := ofp.AppendFlowRequest(nil, 0, ofp.MultipartFlow, request)
+	if err != nil {
+		return err
+	}
+	var f Flow
+	for body, err := range bodies(ctx, conn, raw) {
+		if err != nil {
+			return err
+		}
+		for f, err = range flowtext.DecodeFlowStats(body) {
 			if err != nil {
-				yield(0, err)
+				return err
+			}
+			visit(&f)
+		}
+	}
+	return nil
+}
+
+// dumpGroups yields the groups that the switch has.
+func dumpGroups(ctx context.Context, conn *ofctrl.Conn) iter.Seq2[flowtext.Group, error] {
+	return func(yield func(flowtext.Group, error) bool) {
+		for body, err := range bodies(ctx, conn, ofp.GroupDescRequest(nil, 0)) {
+			if err != nil {
+				yield(flowtext.Group{}, err)
 				return
 			}
-			m, err := ofp.ParseMultipart(segment.Raw)
-			if err != nil {
-				yield(0, err)
-				return
-			}
-			const least = 16
-			for rest := m.Body; len(rest) > 0; {
-				var n int
-				if len(rest) >= least {
-					n = int(binary.BigEndian.Uint16(rest))
-				}
-				if n < least || n > len(rest) {
-					yield(0, fmt.Errorf("%w: group description of length %d in %d bytes", ofctrl.ErrMalformed, n, len(rest)))
+			for g, err := range flowtext.DecodeGroupDesc(body) {
+				if !yield(g, err) || err != nil {
 					return
 				}
-				if !yield(binary.BigEndian.Uint32(rest[4:]), nil) {
-					return
-				}
-				rest = rest[n:]
 			}
 		}
 	}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/flowgate/flowgate/internal/ofp"
 	"github.com/flowgate/flowgate/ofctrl"
+	"github.com/flowgate/flowgate/ofctrl/flowtext"
 )
 
 // Scope says which of the switch's flows and groups are the caller's, and so
@@ -24,27 +25,20 @@ type Scope struct {
 	// Groups says that all groups of the bridge are in the scope. Groups have
 	// no cookie.
 	Groups bool
+	// Meters says that all meters of the bridge are in the scope. Meters have
+	// no cookie.
+	Meters bool
 	// Keep, if set, is asked of each flow in the scope that is not desired;
 	// those that it returns true for stay: learned ones, for instance.
 	Keep func(Flow) bool
-	// All says that the whole bridge is meant, groups included. Without it a
+	// All says that the whole bridge is meant, groups and meters included. Without it a
 	// Scope with no CookieMask and no Tables is refused.
 	All bool
 }
 
-// Flow is a flow as the switch has it. Match is its list of OXM fields and
-// Instructions its instructions, both as on the wire; they must not be kept.
-type Flow struct {
-	Table        uint8
-	Priority     uint16
-	IdleTimeout  uint16 // seconds
-	HardTimeout  uint16 // seconds
-	Flags        uint16
-	Importance   uint16
-	Cookie       uint64
-	Match        []byte
-	Instructions []byte
-}
+// Flow is a flow as the switch has it, counters included. Its Match and Actions
+// refer to what was received: Clone one to keep it.
+type Flow = flowtext.Flow
 
 var (
 	// ErrScope refuses a Scope that would mean the whole bridge without saying so.
@@ -65,23 +59,23 @@ func (s Scope) check() error {
 }
 
 // contains checks that a desired flow is in the scope.
-func (s Scope) contains(it item) error {
-	if it.slot.isGroup() {
+func (s Scope) contains(it *item) error {
+	if it.slot.kind() != slotFlow {
 		return nil
 	}
-	fm, err := ofp.ParseFlowMod(it.raw)
+	cookie, table := it.cookie(), it.slot[1]
 	switch {
-	case err != nil:
-		return err
-	case (fm.Cookie^s.Cookie)&s.CookieMask != 0:
-		return fmt.Errorf("%w: cookie %#x, want %#x/%#x", ErrOutOfScope, fm.Cookie, s.Cookie, s.CookieMask)
-	case len(s.Tables) > 0 && !slices.Contains(s.Tables, fm.Table):
-		return fmt.Errorf("%w: table %d", ErrOutOfScope, fm.Table)
+	case (cookie^s.Cookie)&s.CookieMask != 0:
+		return fmt.Errorf("%w: cookie %#x, want %#x/%#x", ErrOutOfScope, cookie, s.Cookie, s.CookieMask)
+	case len(s.Tables) > 0 && !slices.Contains(s.Tables, table):
+		return fmt.Errorf("%w: table %d", ErrOutOfScope, table)
 	}
 	return nil
 }
 
 func (s Scope) groups() bool { return s.Groups || s.All }
+
+func (s Scope) meters() bool { return s.Meters || s.All }
 
 func (s Scope) tables() []uint8 {
 	if len(s.Tables) == 0 {

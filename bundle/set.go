@@ -3,7 +3,6 @@
 package bundle
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"iter"
@@ -22,23 +21,40 @@ import (
 //	set.Put(port.Name, flows...)
 //	err := set.Flush(ctx, conn)
 //
-// The zero value is an empty set. All methods are safe for concurrent use.
+// A Set is for one bridge. The zero value is an empty set. All methods are safe
+// for concurrent use.
 type Set struct {
+	// Options shape the bundles of Flush; nil means the defaults. Set it before
+	// the first Flush.
+	Options *Options
+
 	mu    sync.Mutex
 	keys  map[string]*entry
 	owner map[slot]string // the key that a desired flow or group is under
-	// Of the connection that was flushed over last:
+
+	// What is known of the switch, over the connection that was used last:
 	conn  *ofctrl.Conn
-	known map[slot]item // what the switch has, or may have (then without raw)
-	dirty map[string]struct{}
+	known map[slot]known
+	stale map[slot]struct{}   // of known, what no key stands for
+	dirty map[string]struct{} // keys of which something is not known to be as it is to be, or that are gone
 
 	flushing chan struct{} // one token: held by the Flush at work
+	flushes  uint64        // beginnings and ends of those that have sent something
+	confirms uint64        // calls of Confirm
+	puts     uint64        // that have changed something
 }
 
 // entry is what one key stands for.
 type entry struct {
 	items   []item
-	version uint64 // raised by each Put
+	version uint64 // of all that was ever put, the number of this
+}
+
+// known is what the switch has in a slot: the item, unless it is not sure, as
+// after a lost answer, or on another connection.
+type known struct {
+	item
+	sure bool
 }
 
 // ConflictError says that a flow (same table, priority and match) or a group is
@@ -63,7 +79,8 @@ func (s *Set) initLocked() {
 	if s.keys == nil {
 		s.keys = make(map[string]*entry)
 		s.owner = make(map[slot]string)
-		s.known = make(map[slot]item)
+		s.known = make(map[slot]known)
+		s.stale = make(map[slot]struct{})
 		s.dirty = make(map[string]struct{})
 		s.flushing = make(chan struct{}, 1)
 	}
@@ -74,11 +91,18 @@ func (s *Set) initLocked() {
 // (sent as add-or-modify); they are encoded at once and not kept. On an error
 // (ErrNotState, ErrConflict, ofctrl.ErrEncode) the key stays as it was.
 //
+// A group should not go before the flows that use it, whatever their keys: the
+// switch deletes with a group the flows that still use it.
+//
 // The switch is not touched before the next Flush.
 func (s *Set) Put(key string, msgs ...ofctrl.Message) error {
 	items := make([]item, 0, len(msgs))
+	var arena arena
 	for i, m := range msgs {
-		it, err := newItem(m)
+		it, err := arena.item(m)
+		if err == nil && it.slot.kind() == slotMeter {
+			err = fmt.Errorf("%w: a meter, which can not be in a bundle: use Install", ErrNotState)
+		}
 		if err != nil {
 			return fmt.Errorf("bundle: put %q: message %d: %w", key, i, err)
 		}
@@ -87,6 +111,30 @@ func (s *Set) Put(key string, msgs ...ofctrl.Message) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.initLocked()
+	if err := s.conflictLocked(key, items); err != nil {
+		return err
+	}
+	e := s.keys[key]
+	switch {
+	case e == nil:
+		e = new(entry)
+		s.keys[key] = e
+	case slices.EqualFunc(e.items, items, item.equal):
+		return nil
+	default:
+		s.disownLocked(e)
+	}
+	for _, it := range items {
+		s.owner[it.slot] = key
+		delete(s.stale, it.slot)
+	}
+	s.puts++
+	e.items, e.version = items, s.puts
+	s.dirty[key] = struct{}{}
+	return nil
+}
+
+func (s *Set) conflictLocked(key string, items []item) error {
 	own := make(map[slot]struct{}, len(items))
 	for _, it := range items {
 		if with, ok := s.owner[it.slot]; ok && with != key {
@@ -97,25 +145,11 @@ func (s *Set) Put(key string, msgs ...ofctrl.Message) error {
 		}
 		own[it.slot] = struct{}{}
 	}
-	e := s.keys[key]
-	if e == nil {
-		e = new(entry)
-		s.keys[key] = e
-	} else if slices.EqualFunc(e.items, items, item.equal) {
-		return nil
-	}
-	s.disownLocked(e)
-	for _, it := range items {
-		s.owner[it.slot] = key
-	}
-	e.items = items
-	e.version++
-	s.dirty[key] = struct{}{}
 	return nil
 }
 
 // Delete forgets a key. The next Flush deletes from the switch what it stood
-// for.
+// for, also over another connection than the one that it was put there over.
 func (s *Set) Delete(key string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -133,6 +167,9 @@ func (s *Set) Delete(key string) {
 func (s *Set) disownLocked(e *entry) {
 	for _, it := range e.items {
 		delete(s.owner, it.slot)
+		if _, ok := s.known[it.slot]; ok {
+			s.stale[it.slot] = struct{}{}
+		}
 	}
 }
 
@@ -153,62 +190,6 @@ func (s *Set) Keys() []string {
 // All yields everything in the set as it is now, groups before flows, by key.
 func (s *Set) All() iter.Seq[ofctrl.Message] { return s.Snapshot().All() }
 
-// Snapshot is the content of a Set at one moment.
-type Snapshot struct {
-	set      *Set
-	keys     []string
-	versions map[string]uint64
-	items    []item
-}
-
-// Snapshot returns the content of the set at this moment, for one who installs
-// it by other means than Flush and then calls Confirm.
-func (s *Set) Snapshot() *Snapshot {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	sn := &Snapshot{set: s, keys: slices.Sorted(maps.Keys(s.keys)), versions: make(map[string]uint64, len(s.keys))}
-	for _, k := range sn.keys {
-		sn.versions[k] = s.keys[k].version
-		sn.items = append(sn.items, s.keys[k].items...)
-	}
-	return sn
-}
-
-// All yields the messages, groups before flows, by key.
-func (sn *Snapshot) All() iter.Seq[ofctrl.Message] {
-	var c change
-	for _, it := range sn.items {
-		c.put(it)
-	}
-	return c.all
-}
-
-// Confirm tells the set that the switch has confirmed everything in the
-// snapshot on this connection, and has no other flows of the set's. What was
-// put since stays for the next Flush.
-func (sn *Snapshot) Confirm(conn *ofctrl.Conn) {
-	s := sn.set
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.initLocked()
-	s.conn = conn
-	s.known = make(map[slot]item, len(sn.items))
-	for _, it := range sn.items {
-		s.known[it.slot] = it
-	}
-	s.dirty = make(map[string]struct{})
-	for k, e := range s.keys {
-		if sn.versions[k] != e.version {
-			s.dirty[k] = struct{}{}
-		}
-	}
-	for k := range sn.versions {
-		if s.keys[k] == nil {
-			s.dirty[k] = struct{}{}
-		}
-	}
-}
-
 // Confirmed reports whether the switch has confirmed, in the given epoch, all
 // that the key stands for now.
 func (s *Set) Confirmed(key string, epoch uint64) bool {
@@ -216,108 +197,4 @@ func (s *Set) Confirmed(key string, epoch uint64) bool {
 	defer s.mu.Unlock()
 	_, dirty := s.dirty[key]
 	return s.keys[key] != nil && !dirty && s.conn != nil && s.conn.Epoch() == epoch
-}
-
-// Flush sends what the switch lacks on this connection in one bundle, and
-// returns when the switch has confirmed it. What is in the set when Flush is
-// called is on the switch when it returns nil. Flushes wait for one another;
-// one that finds its work done sends nothing. The error is an *Error, or ctx's
-// before anything was sent; the next Flush tries again.
-func (s *Set) Flush(ctx context.Context, conn *ofctrl.Conn) error {
-	s.mu.Lock()
-	s.initLocked()
-	s.mu.Unlock()
-	select {
-	case s.flushing <- struct{}{}:
-		defer func() { <-s.flushing }()
-	case <-ctx.Done():
-		return context.Cause(ctx)
-	}
-	s.mu.Lock()
-	f, err := s.lackingLocked(conn)
-	s.mu.Unlock()
-	if err != nil || len(f.versions) == 0 {
-		return err
-	}
-	err = Apply(ctx, conn, f.all, nil)
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.conn != conn {
-		return err // confirmed over another connection meanwhile
-	}
-	switch OutcomeOf(err) {
-	case Applied:
-		s.confirmLocked(f)
-	case Unknown:
-		for _, it := range f.puts {
-			s.known[it.slot] = item{slot: it.slot}
-		}
-	case NotApplied:
-	}
-	return err
-}
-
-// flush is the work of one Flush.
-type flush struct {
-	change
-	puts     []item
-	removed  []slot
-	versions map[string]uint64 // of the keys that it covers; 0 for a deleted one
-}
-
-// lackingLocked works out what the switch lacks.
-func (s *Set) lackingLocked(conn *ofctrl.Conn) (*flush, error) {
-	if s.conn != conn {
-		s.conn = conn
-		s.known = make(map[slot]item)
-		s.dirty = make(map[string]struct{}, len(s.keys))
-		for k := range s.keys {
-			s.dirty[k] = struct{}{}
-		}
-	}
-	f := &flush{versions: make(map[string]uint64, len(s.dirty))}
-	for _, k := range slices.Sorted(maps.Keys(s.dirty)) {
-		e := s.keys[k]
-		if e == nil {
-			f.versions[k] = 0
-			continue
-		}
-		f.versions[k] = e.version
-		for _, it := range e.items {
-			if have, ok := s.known[it.slot]; !ok || !have.equal(it) {
-				f.puts = append(f.puts, it)
-				f.put(it)
-			}
-		}
-	}
-	if len(s.dirty) == 0 {
-		return f, nil
-	}
-	for sl := range s.known {
-		if _, wanted := s.owner[sl]; !wanted {
-			f.removed = append(f.removed, sl)
-		}
-	}
-	slices.Sort(f.removed)
-	for _, sl := range f.removed {
-		if err := f.remove(sl, 0, 0); err != nil {
-			return nil, err
-		}
-	}
-	return f, nil
-}
-
-func (s *Set) confirmLocked(f *flush) {
-	for _, it := range f.puts {
-		s.known[it.slot] = it
-	}
-	for _, sl := range f.removed {
-		delete(s.known, sl)
-	}
-	for k, version := range f.versions {
-		e := s.keys[k]
-		if e == nil && version == 0 || e != nil && e.version == version {
-			delete(s.dirty, k)
-		}
-	}
 }

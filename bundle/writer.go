@@ -6,38 +6,24 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"iter"
+	"slices"
 	"time"
 
 	"github.com/flowgate/flowgate/internal/ofp"
 	"github.com/flowgate/flowgate/ofctrl"
+	"github.com/flowgate/flowgate/ofctrl/flowtext"
 )
 
-// Options shape a bundle. A nil *Options, and a zero field, mean the default
-// named.
-type Options struct {
-	// MaxFailures is how many refused messages are collected before the
-	// bundle is given up early: 100.
-	MaxFailures int
-	// Progress, if set, is told of the progress: after every few thousand
-	// messages and at each stage. It runs on the caller's goroutine.
-	Progress func(Progress)
-}
+// discardTimeout bounds how long a bundle that failed waits to tell the switch.
+const discardTimeout = 5 * time.Second
 
-// Progress tells how far a bundle is.
-type Progress struct {
-	Stage Stage
-	Sent  int // messages handed to the connection
-}
-
-const (
-	defaultMaxFailures = 100
-	progressEvery      = 4096
-	discardTimeout     = 5 * time.Second
-)
+// findMore is how many messages are still sent after a refusal is known, to
+// find others.
+const findMore = 4096
 
 // Writer writes one bundle: Add its messages, then Commit or Close. Memory does
-// not grow with the number of messages. It is not safe for concurrent use.
+// not grow with the number of messages. It is not safe for concurrent use. Of
+// the Options it looks at MaxFailures, Rate and Progress.
 //
 //	          Add                 barrier, nothing refused
 //	open --> adding --- Commit ------------------------------> committing --> done
@@ -48,29 +34,34 @@ type Writer struct {
 	pipeline *ofctrl.Pipeline
 	id       uint32
 	opts     Options
+	pace     pace
 	opened   bool
-	added    int
+	base     int             // messages in former bundles of the same change
+	added    int             // messages of the caller's
+	splits   []split         // of those, the ones that took several
+	stopAt   int             // when added reaches it no more is sent; 0: no refusal is known
 	local    ofctrl.Failures // refused here, before being sent
 	scratch  []byte
 	err      error // set once the bundle has ended
 }
 
+// split is a message that was sent as several.
+type split struct{ index, parts int }
+
 // Begin starts a bundle on the connection. Nothing is sent before the first
 // Add: the switch gives up a bundle that is idle for ten seconds.
 func Begin(conn *ofctrl.Conn, o *Options) *Writer {
-	w := &Writer{conn: conn, pipeline: conn.Pipeline(), id: conn.NewBundleID()}
-	if o != nil {
-		w.opts = *o
-	}
-	if w.opts.MaxFailures <= 0 {
-		w.opts.MaxFailures = defaultMaxFailures
-	}
+	w := &Writer{conn: conn, pipeline: conn.Pipeline(), id: conn.NewBundleID(), opts: o.orDefault()}
+	w.pace.rate = w.opts.Rate
 	return w
 }
 
 // Add adds a message. It does not wait for the switch, except that no more than
-// some thousand messages are unanswered. Once the bundle can not be committed
-// any more it returns the *Error that Commit would.
+// some thousand messages are unanswered, and except for Options.Rate. Once the
+// bundle can not be committed any more it returns the *Error that Commit would.
+//
+// A *flowtext.GroupMod that adds or modifies a group and is too long for one
+// message is sent as several, which insert the buckets bit by bit.
 func (w *Writer) Add(ctx context.Context, m ofctrl.Message) error {
 	if w.err != nil {
 		return w.err
@@ -78,28 +69,71 @@ func (w *Writer) Add(ctx context.Context, m ofctrl.Message) error {
 	if err := w.open(ctx); err != nil {
 		return err
 	}
+	if err := w.pace.wait(ctx, w.pipeline.Flush); err != nil {
+		return w.abort(ctx, err)
+	}
+	index := w.added
+	w.added++
+	err := w.send(ctx, m, m)
+	if g, ok := m.(*flowtext.GroupMod); ok && isTooLong(err) {
+		err = w.sendParts(ctx, g, index)
+	}
+	if local, ok := errors.AsType[unsendable](err); ok {
+		w.local = append(w.local, ofctrl.Failure{Index: w.base + index, Message: m, Err: local.error})
+		return w.abort(ctx, nil)
+	}
+	if err != nil {
+		return w.abort(ctx, err)
+	}
+	if w.giveUp() {
+		return w.abort(ctx, nil)
+	}
+	if w.added%progressEvery == 0 {
+		w.progress(StageAdd)
+	}
+	return nil
+}
+
+// giveUp reports whether enough is known of what was refused.
+func (w *Writer) giveUp() bool {
+	refused := w.pipeline.Refused()
+	if refused > 0 && w.stopAt == 0 {
+		w.stopAt = w.added + findMore
+	}
+	return refused >= w.opts.MaxFailures || w.stopAt > 0 && w.added >= w.stopAt
+}
+
+// unsendable is the error of a message that can not be part of a bundle. It was
+// not sent.
+type unsendable struct{ error }
+
+// send sends one message; shown is what is named if it is refused.
+func (w *Writer) send(ctx context.Context, m, shown ofctrl.Message) error {
 	raw, err := ofctrl.AppendMessage(ofp.BeginBundleAdd(w.scratch[:0], w.id, ofp.BundleFlags), m)
 	w.scratch = raw
 	if err == nil {
 		err = bundleable(raw)
 	}
-	if err == nil {
-		raw, err = ofp.Finish(raw, 0)
-	}
-	index := w.added
-	w.added++
 	if err != nil {
-		w.local = append(w.local, ofctrl.Failure{Index: index, Message: m, Err: err})
-		return w.abort(ctx, nil)
+		return unsendable{err}
 	}
-	if err := w.pipeline.SendRaw(ctx, raw, m); err != nil {
-		return w.abort(ctx, err)
+	if raw, err = ofp.Finish(raw, 0); err != nil {
+		return unsendable{err}
 	}
-	if w.pipeline.Refused() >= w.opts.MaxFailures {
-		return w.abort(ctx, nil)
+	return w.pipeline.SendRaw(ctx, raw, shown)
+}
+
+// sendParts sends a group that is too long for one message.
+func (w *Writer) sendParts(ctx context.Context, g *flowtext.GroupMod, index int) error {
+	parts, err := splitGroup(g)
+	if err != nil {
+		return unsendable{err}
 	}
-	if w.opts.Progress != nil && w.added%progressEvery == 0 {
-		w.opts.Progress(Progress{StageAdd, w.added})
+	w.splits = append(w.splits, split{index, len(parts)})
+	for _, part := range parts {
+		if err := w.send(ctx, part, g); err != nil {
+			return err
+		}
 	}
 	return nil
 }
@@ -119,14 +153,18 @@ func (w *Writer) open(ctx context.Context) error {
 	return nil
 }
 
-// bundleable refuses a message that the switch would refuse for its type.
+// bundleable refuses a message that the switch would refuse for its type or
+// that would not fit.
 func bundleable(add []byte) error {
 	switch t := ofp.Type(add[ofp.BundleAddOverhead+1]); t {
 	case ofp.TypeFlowMod, ofp.TypeGroupMod, ofp.TypePacketOut:
-		return nil
 	default:
 		return fmt.Errorf("%v: %w", t, ErrNotBundleable)
 	}
+	if len(add) > ofp.MaxLen {
+		return errTooBig
+	}
+	return nil
 }
 
 // Commit waits until the switch has taken all messages and, only if it refused
@@ -156,17 +194,15 @@ func (w *Writer) Commit(ctx context.Context) error {
 
 // commitFailed sorts out what an unsuccessful commit means.
 func (w *Writer) commitFailed(ctx context.Context, err error) error {
-	e := &Error{Stage: StageCommit, ID: w.id}
+	e := &Error{Stage: StageCommit, ID: w.id, Applied: w.base, Err: err}
 	switch _, refused := errors.AsType[*ofctrl.SwitchError](err); {
 	case refused:
 		// The error that names the message came before this one.
 		if failures, ok := errors.AsType[ofctrl.Failures](w.pipeline.Sync(ctx)); ok {
-			e.Failures = w.own(failures)
+			e.Failures, e.Err = w.own(failures), w.reason(err, failures)
 		}
-		e.Err = w.reason(err)
 	case ofctrl.SafeToRetry(err):
 		// The switch discards the bundle with the connection.
-		e.Err = err
 	default:
 		e.Err = fmt.Errorf("%w: %w", ErrUnknownOutcome, err)
 	}
@@ -176,14 +212,14 @@ func (w *Writer) commitFailed(ctx context.Context, err error) error {
 
 // abort discards the bundle and returns why it was not committed.
 func (w *Writer) abort(ctx context.Context, err error) error {
-	e := &Error{Stage: StageAdd, ID: w.id, Err: err}
+	e := &Error{Stage: StageAdd, ID: w.id, Applied: w.base, Err: err}
 	failures, ok := errors.AsType[ofctrl.Failures](err)
 	if err == nil {
 		// Given up early: ask for what else was refused meanwhile.
 		failures, ok = errors.AsType[ofctrl.Failures](w.pipeline.Sync(ctx))
 	}
 	if ok {
-		e.Failures, e.Err = w.own(failures), w.reason(failures)
+		e.Failures, e.Err = w.own(failures), w.reason(failures, failures)
 	}
 	e.Failures = append(e.Failures, w.local...)
 	w.discard(ctx)
@@ -191,27 +227,52 @@ func (w *Writer) abort(ctx context.Context, err error) error {
 	return e
 }
 
-// own turns the pipeline's indexes, where the open request has 0, into ours,
-// and drops what is not a message of the caller's.
+// own turns the pipeline's failures, where the open request has index 0, into
+// the caller's, and drops what is not a message of the caller's.
 func (w *Writer) own(failures ofctrl.Failures) ofctrl.Failures {
 	var own ofctrl.Failures
 	for _, f := range failures {
-		if f.Index--; f.Index < 0 || len(own) >= w.opts.MaxFailures {
+		if f.Index = w.callerIndex(f.Index); f.Index < 0 {
 			continue
 		}
-		if raw, ok := f.Message.(ofctrl.RawMessage); ok {
-			if add, err := ofp.ParseBundleAdd(raw); err == nil {
-				f.Message = ofctrl.RawMessage(add.Message)
-			}
-		}
+		f.Index += w.base
+		f.Message = refusedMessage(f.Message)
 		own = append(own, f)
 	}
-	return own
+	slices.SortStableFunc(own, func(a, b ofctrl.Failure) int { return a.Index - b.Index })
+	return own[:min(len(own), w.opts.MaxFailures)]
+}
+
+// callerIndex is the index of the caller's message that message i of the
+// pipeline belongs to.
+func (w *Writer) callerIndex(i int) int {
+	i-- // the open request
+	for _, s := range w.splits {
+		if i < s.index {
+			break
+		}
+		i -= min(i-s.index, s.parts-1)
+	}
+	return i
+}
+
+// refusedMessage is what is shown of a message that the pipeline let go of: the
+// message in the bundle add that the switch has sent back.
+func refusedMessage(m ofctrl.Message) ofctrl.Message {
+	raw, ok := m.(ofctrl.RawMessage)
+	if !ok {
+		return m
+	}
+	add, err := ofp.ParseBundleAdd(raw)
+	if err != nil {
+		return m
+	}
+	return decoded(add.Message)
 }
 
 // reason adds ErrExpired to the error of a bundle that the switch gave up.
-func (w *Writer) reason(err error) error {
-	if errors.Is(err, ofctrl.ErrBundleTimeout) {
+func (w *Writer) reason(err error, failures ofctrl.Failures) error {
+	if errors.Is(failures, ofctrl.ErrBundleTimeout) {
 		return fmt.Errorf("%w: %w", ErrExpired, err)
 	}
 	return err
@@ -248,24 +309,8 @@ func (w *Writer) end(err error) {
 
 func (w *Writer) progress(s Stage) {
 	if w.opts.Progress != nil {
-		w.opts.Progress(Progress{s, w.added})
+		w.opts.Progress(Progress{Stage: s, Sent: w.base + w.added})
 	}
-}
-
-// Apply installs the messages in one bundle: all of them, or none. An empty
-// sequence sends nothing. Any error is an *Error; see OutcomeOf.
-func Apply(ctx context.Context, conn *ofctrl.Conn, msgs iter.Seq[ofctrl.Message], o *Options) error {
-	w := Begin(conn, o)
-	defer w.Close(ctx)
-	for m := range msgs {
-		if err := w.Add(ctx, m); err != nil {
-			return err
-		}
-	}
-	if w.added == 0 {
-		return nil
-	}
-	return w.Commit(ctx)
 }
 
 // Refused is how many messages the switch has refused so far. Commit will fail

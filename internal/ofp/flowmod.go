@@ -16,10 +16,7 @@ const (
 	FlowDeleteStrict FlowCommand = 4
 )
 
-const (
-	flowModMatch = 48 // offset of the match
-	noBuffer     = 0xffffffff
-)
+const flowModMatch = 48 // offset of the match
 
 // FlowMod is the fixed part of OFPT_FLOW_MOD (7.3.4.3) with its match and its
 // instructions as they are on the wire.
@@ -58,25 +55,6 @@ func ParseFlowMod(msg []byte) (FlowMod, error) {
 	var err error
 	m.Match, m.Instructions, err = SplitMatch(msg[flowModMatch:])
 	return m, err
-}
-
-// AppendFlowMod appends an OFPT_FLOW_MOD.
-func AppendFlowMod(b []byte, xid uint32, m FlowMod) ([]byte, error) {
-	start := len(b)
-	b = AppendHeader(b, TypeFlowMod, xid)
-	b = binary.BigEndian.AppendUint64(b, m.Cookie)
-	b = binary.BigEndian.AppendUint64(b, m.CookieMask)
-	b = append(b, m.Table, uint8(m.Command))
-	b = binary.BigEndian.AppendUint16(b, m.IdleTimeout)
-	b = binary.BigEndian.AppendUint16(b, m.HardTimeout)
-	b = binary.BigEndian.AppendUint16(b, m.Priority)
-	b = binary.BigEndian.AppendUint32(b, noBuffer)
-	b = binary.BigEndian.AppendUint32(b, m.OutPort)
-	b = binary.BigEndian.AppendUint32(b, m.OutGroup)
-	b = binary.BigEndian.AppendUint16(b, m.Flags)
-	b = binary.BigEndian.AppendUint16(b, m.Importance)
-	b = AppendMatch(b, m.Match)
-	return Finish(append(b, m.Instructions...), start)
 }
 
 // SplitMatch reads the ofp_match (7.2.3.1) at the start of b and returns its
@@ -137,19 +115,6 @@ func ParseGroupMod(msg []byte) (GroupMod, error) {
 
 // SetGroupCommand changes the command of the OFPT_GROUP_MOD msg.
 func SetGroupCommand(msg []byte, c GroupCommand) { binary.BigEndian.PutUint16(msg[8:], uint16(c)) }
-
-// DeleteGroup appends an OFPT_GROUP_MOD that deletes a group, and with it the
-// flows that use it.
-func DeleteGroup(b []byte, xid, group uint32) []byte {
-	const bucketAll = 0xffffffff
-	start := len(b)
-	b = AppendHeader(b, TypeGroupMod, xid)
-	b = binary.BigEndian.AppendUint16(b, uint16(GroupDelete))
-	b = append(b, 0, 0)
-	b = binary.BigEndian.AppendUint32(b, group)
-	b = append(b, 0, 0, 0, 0) // no bucket array
-	return mustFinish(binary.BigEndian.AppendUint32(b, bucketAll), start)
-}
 
 // GroupDescRequest appends a request for the description of all groups (7.3.5.9).
 func GroupDescRequest(b []byte, xid uint32) []byte {

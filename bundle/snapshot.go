@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package bundle
+
+import (
+	"iter"
+	"maps"
+	"slices"
+
+	"github.com/flowgate/flowgate/ofctrl"
+)
+
+// Snapshot is the content of a Set at one moment.
+type Snapshot struct {
+	set      *Set
+	versions map[string]uint64 // of the keys
+	items    []item            // by key
+	flushes  uint64
+	confirms uint64
+}
+
+// Snapshot returns the content of the set at this moment, for one who installs
+// it by other means than Flush and then calls Confirm.
+func (s *Set) Snapshot() *Snapshot {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	sn := &Snapshot{
+		set: s, versions: make(map[string]uint64, len(s.keys)), flushes: s.flushes, confirms: s.confirms,
+		items: make([]item, 0, len(s.owner)),
+	}
+	for _, k := range slices.Sorted(maps.Keys(s.keys)) {
+		sn.versions[k] = s.keys[k].version
+		sn.items = append(sn.items, s.keys[k].items...)
+	}
+	return sn
+}
+
+// All yields the messages, groups before flows, by key.
+func (sn *Snapshot) All() iter.Seq[ofctrl.Message] {
+	return func(yield func(ofctrl.Message) bool) {
+		var c change
+		for i := range sn.items {
+			c.put(&sn.items[i], i)
+		}
+		c.all()(yield)
+	}
+}
+
+// Confirm tells the set that the switch has confirmed everything in the
+// snapshot on this connection, and has no other flows of the set's. What was
+// put since stays for the next Flush.
+//
+// When a Flush, or another Confirm, came between the snapshot and this call, no
+// one can tell whose flows the switch has now: then nothing counts as
+// confirmed, and the next Flush sends everything again.
+func (sn *Snapshot) Confirm(conn *ofctrl.Conn) {
+	s := sn.set
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.initLocked()
+	s.confirms++
+	if s.flushes != sn.flushes || s.confirms != sn.confirms+1 {
+		s.forgetLocked(conn)
+		for _, it := range sn.items {
+			s.learnLocked(it.slot, known{item: item{slot: it.slot}})
+		}
+		return
+	}
+	s.conn = conn
+	clear(s.known)
+	clear(s.stale)
+	for _, it := range sn.items {
+		s.learnLocked(it.slot, known{it, true})
+	}
+	clear(s.dirty)
+	for k, e := range s.keys {
+		if sn.versions[k] != e.version {
+			s.dirty[k] = struct{}{}
+		}
+	}
+	for k := range sn.versions {
+		if s.keys[k] == nil {
+			s.dirty[k] = struct{}{}
+		}
+	}
+}
