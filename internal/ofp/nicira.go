@@ -20,7 +20,8 @@ const (
 // userdata and a continuation.
 const PacketInFormatNXT2 uint32 = 2
 
-func nicira(b []byte, xid, subtype uint32) []byte {
+// BeginNicira begins a Nicira experimenter message; append its body, then Finish.
+func BeginNicira(b []byte, xid, subtype uint32) []byte {
 	b = AppendHeader(b, TypeExperimenter, xid)
 	b = binary.BigEndian.AppendUint32(b, NiciraVendor)
 	return binary.BigEndian.AppendUint32(b, subtype)
@@ -30,7 +31,7 @@ func nicira(b []byte, xid, subtype uint32) []byte {
 // to this id reach this connection only.
 func SetControllerID(b []byte, xid uint32, id uint16) []byte {
 	start := len(b)
-	b = nicira(b, xid, niciraSetControllerID)
+	b = BeginNicira(b, xid, niciraSetControllerID)
 	b = append(b, 0, 0, 0, 0, 0, 0)
 	return mustFinish(binary.BigEndian.AppendUint16(b, id), start)
 }
@@ -38,7 +39,7 @@ func SetControllerID(b []byte, xid uint32, id uint16) []byte {
 // SetPacketInFormat appends NXT_SET_PACKET_IN_FORMAT.
 func SetPacketInFormat(b []byte, xid, format uint32) []byte {
 	start := len(b)
-	b = nicira(b, xid, niciraSetPacketInFormat)
+	b = BeginNicira(b, xid, niciraSetPacketInFormat)
 	return mustFinish(binary.BigEndian.AppendUint32(b, format), start)
 }
 
@@ -46,7 +47,7 @@ func SetPacketInFormat(b []byte, xid, format uint32) []byte {
 // It has no reply. ofproto/ofproto.c:handle_nxt_ct_flush_zone.
 func CTFlushZone(b []byte, xid uint32, zone uint16) []byte {
 	start := len(b)
-	b = nicira(b, xid, niciraCTFlushZone)
+	b = BeginNicira(b, xid, niciraCTFlushZone)
 	b = append(b, 0, 0, 0, 0, 0, 0)
 	return mustFinish(binary.BigEndian.AppendUint16(b, zone), start)
 }
