@@ -136,7 +136,7 @@ type rearming struct {
 func (db *rearming) ClearFlowRestoreWait(ctx context.Context) (int64, error) {
 	cfg, err := db.DB.ClearFlowRestoreWait(ctx)
 	if err == nil && db.times.Add(-1) >= 0 {
-		err = db.DB.SetFlowRestoreWait(ctx)
+		err = db.SetFlowRestoreWait(ctx)
 	}
 	return cfg, err
 }

@@ -21,17 +21,15 @@ import (
 	"github.com/flowgate/flowgate/ofctrl/vswitch"
 )
 
-// onFake runs a test against a fake switch that is held, in a bubble where time
-// passes at once.
-func onFake(t *testing.T, o *conntrack.Options, test func(*testing.T, *ofctrltest.Switch, *agent)) {
+// onFake returns a fake switch that is held, and an agent for it, for a test in a
+// bubble where time passes at once.
+func onFake(t *testing.T, o *conntrack.Options) (*ofctrltest.Switch, *agent) {
 	t.Helper()
-	synctest.Test(t, func(t *testing.T) {
-		sw := ofctrltest.NewWith(t, &ofctrltest.Options{Name: bridge, Held: true})
-		if o == nil {
-			o = options()
-		}
-		test(t, sw, newAgent(t, sw, conntrack.NewFlag(sw.DB()), o))
-	})
+	sw := ofctrltest.NewWith(t, &ofctrltest.Options{Name: bridge, Held: true})
+	if o == nil {
+		o = options()
+	}
+	return sw, newAgent(t, sw, conntrack.NewFlag(sw.DB()), o)
 }
 
 func held(st conntrack.Status) (names []string) {
@@ -45,7 +43,8 @@ func held(st conntrack.Status) (names []string) {
 func TestKeepHolding(t *testing.T) {
 	o := options()
 	o.Timeout = time.Minute
-	onFake(t, o, func(t *testing.T, sw *ofctrltest.Switch, a *agent) {
+	synctest.Test(t, func(t *testing.T) {
+		sw, a := onFake(t, o)
 		late := make(key)
 		a.gate("late", late.wait, nil)
 		a.gate("policy", hands(forward(1, 1, 2)), nil)
@@ -75,7 +74,8 @@ func TestKeepHolding(t *testing.T) {
 
 // Case 14, abort: the flag stays set, and the next epoch is tried again.
 func TestAbort(t *testing.T) {
-	onFake(t, nil, func(t *testing.T, sw *ofctrltest.Switch, a *agent) {
+	synctest.Test(t, func(t *testing.T) {
+		sw, a := onFake(t, nil)
 		late := make(key)
 		a.gate("late", late.wait, &conntrack.GateOptions{Policy: conntrack.Abort, Timeout: 20 * time.Second})
 		a.start()
@@ -99,7 +99,8 @@ func TestAbort(t *testing.T) {
 // A gate's function that fails, panics or ends its goroutine is named with its
 // error and called again; what it handed in when it failed does not count.
 func TestGateFails(t *testing.T) {
-	onFake(t, nil, func(t *testing.T, sw *ofctrltest.Switch, a *agent) {
+	synctest.Test(t, func(t *testing.T) {
+		sw, a := onFake(t, nil)
 		calls := 0
 		var first *conntrack.Round
 		a.gate("fails", func(_ context.Context, r *conntrack.Round) error {
@@ -137,7 +138,8 @@ func TestGateFails(t *testing.T) {
 
 // The same flow from two gates is the later one's error, and names both.
 func TestConflict(t *testing.T) {
-	onFake(t, nil, func(t *testing.T, _ *ofctrltest.Switch, a *agent) {
+	synctest.Test(t, func(t *testing.T) {
+		_, a := onFake(t, nil)
 		a.gate("one", hands(forward(1, 1, 2)), nil)
 		a.gate("two", hands(forward(1, 1, 3)), &conntrack.GateOptions{After: []string{"one"}})
 		a.start()
@@ -153,7 +155,8 @@ func TestConflict(t *testing.T) {
 // A function of an earlier epoch has nothing to say in the next, and is not run
 // twice at the same time.
 func TestEpochEndsInTheMiddle(t *testing.T) {
-	onFake(t, nil, func(t *testing.T, sw *ofctrltest.Switch, a *agent) {
+	synctest.Test(t, func(t *testing.T) {
+		sw, a := onFake(t, nil)
 		var rounds []*conntrack.Round
 		release := make(chan struct{})
 		running := 0
@@ -197,7 +200,8 @@ func priorities(sw *ofctrltest.Switch) []string {
 // A bundle that the switch refuses fails the round, names the gate and the
 // message, and is tried again with what the gate hands in next.
 func TestBundleRefused(t *testing.T) {
-	onFake(t, nil, func(t *testing.T, sw *ofctrltest.Switch, a *agent) {
+	synctest.Test(t, func(t *testing.T) {
+		sw, a := onFake(t, nil)
 		calls := 0
 		a.gate("bad", func(_ context.Context, r *conntrack.Round) error {
 			fm := forward(2, 1, 2)
@@ -222,7 +226,8 @@ func TestBundleRefused(t *testing.T) {
 // The set that a gate hands in is confirmed by the round: its next Flush sends
 // nothing. What is put during the hold leaves with the first Flush after it.
 func TestHandSet(t *testing.T) {
-	onFake(t, nil, func(t *testing.T, sw *ofctrltest.Switch, a *agent) {
+	synctest.Test(t, func(t *testing.T) {
+		sw, a := onFake(t, nil)
 		var set bundle.Set
 		require.NoError(t, set.Put("p1", forward(1, 1, 2)))
 		late := make(key)
@@ -246,7 +251,8 @@ func TestHandSet(t *testing.T) {
 
 // The database is away when it is needed, and comes back.
 func TestDatabaseAway(t *testing.T) {
-	onFake(t, nil, func(t *testing.T, sw *ofctrltest.Switch, a *agent) {
+	synctest.Test(t, func(t *testing.T) {
+		sw, a := onFake(t, nil)
 		a.gate("policy", hands(forward(1, 1, 2)), nil)
 		sw.DB().Stop()
 		a.start()
@@ -266,7 +272,8 @@ func TestDatabaseAway(t *testing.T) {
 
 // Another writer that sets the flag again for ever is given up on.
 func TestFlagIsSetAgainForEver(t *testing.T) {
-	onFake(t, nil, func(t *testing.T, sw *ofctrltest.Switch, a *agent) {
+	synctest.Test(t, func(t *testing.T) {
+		sw, a := onFake(t, nil)
 		a.gate("policy", hands(forward(1, 1, 2)), nil)
 		sw.DB().RearmAfterClear(1 << 30)
 		a.start()
@@ -280,7 +287,8 @@ func TestFlagIsSetAgainForEver(t *testing.T) {
 func TestKeepArmed(t *testing.T) {
 	o := options()
 	o.KeepArmed = true
-	onFake(t, o, func(t *testing.T, sw *ofctrltest.Switch, a *agent) {
+	synctest.Test(t, func(t *testing.T) {
+		sw, a := onFake(t, o)
 		a.gate("policy", hands(forward(1, 1, 2)), nil)
 		a.start()
 		for epoch := uint64(1); epoch <= 3; epoch++ {
@@ -299,7 +307,8 @@ func TestKeepArmed(t *testing.T) {
 // Somebody else clears the flag while gates are missing: it is noticed and said,
 // and the rest is done.
 func TestReleasedByOther(t *testing.T) {
-	onFake(t, nil, func(t *testing.T, sw *ofctrltest.Switch, a *agent) {
+	synctest.Test(t, func(t *testing.T) {
+		sw, a := onFake(t, nil)
 		late := make(key)
 		a.gate("late", late.wait, nil)
 		a.start()
@@ -362,7 +371,8 @@ func TestDeclareGates(t *testing.T) {
 
 // Nothing is lost between two changes, and a slow reader sees where it is.
 func TestChangesAreComplete(t *testing.T) {
-	onFake(t, nil, func(t *testing.T, sw *ofctrltest.Switch, a *agent) {
+	synctest.Test(t, func(t *testing.T) {
+		sw, a := onFake(t, nil)
 		a.gate("policy", hands(forward(1, 1, 2)), nil)
 		a.start()
 		for epoch := uint64(1); epoch <= 20; epoch++ {
@@ -382,4 +392,139 @@ func must[T any](v T, err error) T {
 		panic(err)
 	}
 	return v
+}
+
+// When gates are missing on a switch that has kept its flows, nothing is deleted
+// before they are in: some of it may be theirs.
+func TestOpenAnywayKeepsWhatIsThere(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		sw, a := onFake(t, nil)
+		first := true
+		again := make(key)
+		a.gate("pods", func(ctx context.Context, r *conntrack.Round) error {
+			if first {
+				first = false
+				return hands(forward(1, 1, 2), forward(2, 1, 2))(ctx, r)
+			}
+			return again.wait(ctx, r)
+		}, &conntrack.GateOptions{Policy: conntrack.OpenAnyway, Timeout: time.Second})
+		a.gate("policy", hands(forward(10, 1, 2)), nil)
+		a.start()
+		a.untilPhase(1, conntrack.Open)
+		sw.Disconnect()
+		st := a.untilPhase(2, conntrack.Open)
+		require.Equal(t, conntrack.Blip, st.Kind)
+		require.Equal(t, []string{"pods"}, st.Missing)
+		require.Len(t, sw.Flows(), 3)
+
+		again.release(t, forward(2, 1, 2), forward(3, 1, 2))
+		st = a.until("nothing missing", func(st conntrack.Status) bool {
+			return st.Epoch == 2 && st.Phase == conntrack.Open && len(st.Missing) == 0
+		})
+		require.Equal(t, 3, st.Flows)
+		require.ElementsMatch(t, []string{"priority=2", "priority=3", "priority=10"}, priorities(sw))
+	})
+}
+
+// Gates that wait for each other are found at the first Sync.
+func TestGatesInACircle(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		sw, a := onFake(t, nil)
+		a.gate("a", hands(), &conntrack.GateOptions{After: []string{"b"}})
+		a.gate("b", hands(), &conntrack.GateOptions{After: []string{"a"}})
+		a.start()
+		_, err := a.Opened(within(t))
+		require.ErrorIs(t, err, conntrack.ErrGate)
+		require.True(t, sw.Held())
+	})
+}
+
+// Another bridge that never comes is late like a gate.
+func TestSiblingIsLate(t *testing.T) {
+	for _, policy := range []conntrack.Policy{conntrack.OpenAnyway, conntrack.Abort} {
+		synctest.Test(t, func(t *testing.T) {
+			sw := ofctrltest.NewWith(t, &ofctrltest.Options{Name: bridge, Held: true})
+			flag := conntrack.NewFlag(sw.DB())
+			o := options()
+			o.Policy, o.Timeout = policy, time.Second
+			a := newAgent(t, sw, flag, o)
+			a.gate("policy", hands(forward(1, 1, 2)), nil)
+			conntrack.New(flag, &conntrack.Options{Bridge: "br1"})
+			a.start()
+			if policy == conntrack.Abort {
+				require.ErrorIs(t, a.untilPhase(1, conntrack.Failed).Err, conntrack.ErrLate)
+				require.True(t, sw.Held())
+				return
+			}
+			require.Contains(t, a.untilPhase(1, conntrack.Open).Notes[0], "br1")
+		})
+	}
+}
+
+// A switch that refuses the probe is not taken for one that is held.
+func TestProbeRefused(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		sw, a := onFake(t, nil)
+		sw.Refuse(13, 1, ofctrl.ErrIsSecondary)
+		a.gate("policy", hands(forward(1, 1, 2)), nil)
+		a.start()
+		st := a.untilPhase(1, conntrack.Failed)
+		require.ErrorIs(t, st.Err, ofctrl.ErrIsSecondary)
+		a.untilPhase(1, conntrack.Open)
+	})
+}
+
+// With bootstrap flows a held switch is opened for these only, until the gates
+// are released.
+func TestBootstrap(t *testing.T) {
+	o := options()
+	uplink := forward(65535, 7, 8)
+	o.Bootstrap = slices.Values([]ofctrl.Message{uplink})
+	synctest.Test(t, func(t *testing.T) {
+		sw, a := onFake(t, o)
+		late := make(key)
+		a.gate("late", late.wait, nil)
+		a.start()
+		st := a.until("the bootstrap flows pass", func(st conntrack.Status) bool {
+			return st.Phase == conntrack.Holding && !sw.Held()
+		})
+		require.Contains(t, st.Notes[0], "bootstrap")
+		require.ElementsMatch(t, []string{"priority=65535", "priority=65534"}, priorities(sw))
+		late.release(t, forward(1, 1, 2))
+		st = a.untilPhase(1, conntrack.Open)
+		require.Equal(t, conntrack.Held, st.Kind)
+		require.Equal(t, []string{"priority=1"}, priorities(sw))
+
+		// A blip loses nothing, so nothing is shut.
+		sw.Disconnect()
+		a.untilPhase(2, conntrack.Installing)
+		require.Equal(t, []string{"priority=1"}, priorities(sw))
+		late.release(t, forward(1, 1, 2))
+		a.untilPhase(2, conntrack.Open)
+	})
+}
+
+func TestBootstrapUnderTheDrop(t *testing.T) {
+	o := options()
+	o.Bootstrap = slices.Values([]ofctrl.Message{forward(100, 7, 8)})
+	synctest.Test(t, func(t *testing.T) {
+		_, a := onFake(t, o)
+		a.gate("late", make(key).wait, nil)
+		a.start()
+		require.ErrorContains(t, a.untilPhase(1, conntrack.Failed).Err, "its priority is 100")
+	})
+}
+
+// A session whose Run ends in the middle of a round leaves nothing behind.
+func TestRunEnds(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		sw := ofctrltest.NewWith(t, &ofctrltest.Options{Name: bridge, Held: true})
+		c := conntrack.New(conntrack.NewFlag(sw.DB()), options())
+		require.NoError(t, c.Gate("late", make(key).wait, nil))
+		sess := ofctrl.NewSession(sw, &ofctrl.SessionOptions{Sync: c.Sync})
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		defer cancel()
+		require.ErrorIs(t, sess.Run(ctx), context.DeadlineExceeded)
+		c.Wait()
+	})
 }

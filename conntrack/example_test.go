@@ -24,7 +24,7 @@ func Example() {
 		fmt.Println(err)
 		return
 	}
-	defer sw.Close() //nolint:errcheck // always nil
+	defer sw.Close()
 
 	// A real agent has *vswitchdb.DB here, and ofctrl.Bridge("br-int") below.
 	coord := conntrack.New(conntrack.NewFlag(sw.DB()), &conntrack.Options{
@@ -79,7 +79,7 @@ func ExampleCoordinator_Changes() {
 		fmt.Println(err)
 		return
 	}
-	defer sw.Close() //nolint:errcheck // always nil
+	defer sw.Close()
 	coord := conntrack.New(conntrack.NewFlag(sw.DB()), &conntrack.Options{Bridge: "br-int", Scope: bundle.Scope{All: true}})
 	changes := coord.Changes(ctx)
 	sess := ofctrl.NewSession(sw, &ofctrl.SessionOptions{Sync: coord.Sync})
@@ -110,7 +110,7 @@ func ExampleParseConnections() {
 		fmt.Println(err)
 		return
 	}
-	fmt.Println(*which.Zone, which.Original.Src, which.Original.Dst, which.Original.Proto)
 	// conntrack.Flush(ctx, conn, which) makes the datapath forget them.
+	fmt.Println(*which.Zone, which.Original.Src, which.Original.Dst, which.Original.Proto)
 	// Output: 65520 10.30.1.84 10.96.0.1 6
 }

@@ -143,7 +143,7 @@ func cell(t *testing.T, w world, f fault, phase conntrack.Phase) string {
 	}, nil)
 	a.start()
 
-	switch phase { //nolint:exhaustive // the others are stopped at
+	switch phase {
 	case conntrack.Holding, conntrack.Open:
 		a.untilPhase(1, phase)
 		s.once.Do(func() {})
@@ -180,7 +180,7 @@ func late(t *testing.T, w world, policy conntrack.Policy) string {
 	a.gate("pods", make(key).wait, &conntrack.GateOptions{Policy: policy, Timeout: 100 * time.Millisecond})
 	a.gate("policy", hands(forward(100, 1, 2)), nil)
 	a.start()
-	switch policy { //nolint:exhaustive // these three are played
+	switch policy {
 	case conntrack.KeepHolding:
 		st := a.until("late", func(st conntrack.Status) bool {
 			return st.Phase == conntrack.Holding && len(st.Held) == 1 && st.Held[0].Overdue
@@ -332,8 +332,9 @@ func (w *ovsWorld) startDatabase()              { w.try(w.OVSDB().Start) }
 func (w *ovsWorld) stallDatabase()              { w.try(w.OVSDB().Stall) }
 func (w *ovsWorld) resumeDatabase()             { require.NoError(w.tb, w.OVSDB().Resume()) }
 func (w *ovsWorld) dropOpenFlow()               { w.agent.session.Reconnect(errors.New("dropped by the test")) }
-func (w *ovsWorld) setFlag(set bool)            { require.NoError(w.tb, w.SetHeld(within(w.tb), set)) }
 func (w *ovsWorld) lasts() time.Duration        { return 50 * time.Millisecond }
+
+func (w *ovsWorld) setFlag(set bool) { require.NoError(w.tb, w.SetHeld(within(w.tb), set)) }
 
 func (w *ovsWorld) dropDatabase() {
 	w.mu.Lock()

@@ -71,8 +71,8 @@ func (h *history) current() Status {
 	return h.last
 }
 
-// add makes st the current status and returns it with its number.
-func (h *history) add(st Status) Status {
+// add makes st the current status and gives it its number.
+func (h *history) add(st Status) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	st.Seq = h.last.Seq + 1
@@ -84,7 +84,6 @@ func (h *history) add(st Status) Status {
 	h.ring = append(h.ring, st)
 	close(h.changed)
 	h.changed = make(chan struct{})
-	return st
 }
 
 // after returns the changes after the one with the number seq that are kept,
