@@ -28,7 +28,13 @@ func Canonical(b []byte) ([]byte, error) {
 	if err := bld.Read(b); err != nil {
 		return nil, err
 	}
-	return bld.Append(nil), nil
+	out := bld.Append(nil)
+	if !isCanonical(out) {
+		// A packet_type after the fields that it rules out. A switch takes it,
+		// but nobody takes what the switch then dumps.
+		return nil, fmt.Errorf("%w: packet_type must come first", ErrPrereq)
+	}
+	return out, nil
 }
 
 // Read adds the fields of an OXM list in wire order to an empty Builder.
