@@ -79,8 +79,8 @@ type PortStats struct {
 	RxErrors, TxErrors   uint64
 }
 
-// PortStats yields the counters of one port, or of all with PortAny. None is
-// yielded for a port that is not there. OpenFlow 1.5.1, 7.3.5.6.
+// PortStats yields the counters of one port, or of all with PortAny. A port that
+// is not there is refused with OFPBRC_BAD_PORT. OpenFlow 1.5.1, 7.3.5.6.
 func (c *Conn) PortStats(ctx context.Context, port uint32) iter.Seq2[PortStats, error] {
 	return entries(ctx, c, statsRequest(ofp.MultipartPortStats, &port), parsePortStats)
 }
