@@ -156,13 +156,16 @@ func (p *picture) written(in *instance, first bool) {
 // are what they should be as of its having taken over a configuration that was
 // made when doubts was as given.
 func (p *picture) confirm(now time.Time, doubts uint64, ofports map[string]int) {
-	p.asking = false
+	var answered []*instance
 	for uuid, in := range p.rows {
 		ofport, ok := ofports[uuid]
 		if ok && ofport == in.row.OFPort && in.doubted <= doubts && !in.sure {
 			in.sure = true
-			p.join(in.group, now)
+			answered = append(answered, in)
 		}
+	}
+	for _, in := range answered {
+		p.join(in.group, now)
 	}
 }
 
