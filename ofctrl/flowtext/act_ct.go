@@ -124,7 +124,7 @@ func parseCT(p *parser, it item) error {
 	start := len(p.act)
 	c := ct{table: ctNoTable}
 	p.act = c.encode(p.act) // written again once all is known
-	var nested, force *span
+	var nested, force span
 	for pos := it.val.start; ; {
 		k, ok, err := p.next(&pos, it.val.end)
 		if err != nil {
@@ -139,7 +139,7 @@ func parseCT(p *parser, it item) error {
 			err = p.noArgument(k)
 		case "force":
 			c.flags |= ctForce
-			force = &k.all
+			force = k.all
 			err = p.noArgument(k)
 		case "table":
 			if c.table, err = p.tableID(k.val); err == nil && c.table == ctNoTable {
@@ -150,13 +150,13 @@ func parseCT(p *parser, it item) error {
 		case "alg":
 			err = p.ctALG(k, &c)
 		case "nat":
-			nested = &k.all
+			nested = k.all
 			err = p.nat(k)
 			if err == nil && k.val.empty() {
-				nested = nil // a bare nat needs no commit
+				nested = span{} // a bare nat needs no commit
 			}
 		case "exec":
-			nested = &k.all
+			nested = k.all
 			err = p.nested(k.val, nestCT)
 		default:
 			err = p.expected(k.key, "commit, force, table, zone, nat, exec or alg")
@@ -165,11 +165,11 @@ func parseCT(p *parser, it item) error {
 			return err
 		}
 	}
-	if force != nil && c.flags&ctCommit == 0 {
-		return p.errorf(*force, "force needs commit")
+	if !force.empty() && c.flags&ctCommit == 0 {
+		return p.errorf(force, "force needs commit")
 	}
-	if nested != nil && c.flags&ctCommit == 0 && len(p.act) > start+ctHeader {
-		return p.errorf(*nested, "%s needs commit", p.str(*nested))
+	if !nested.empty() && c.flags&ctCommit == 0 && len(p.act) > start+ctHeader {
+		return p.errorf(nested, "%s needs commit", p.str(nested))
 	}
 	if p.check && c.flags&ctCommit != 0 && p.state.CTState&0x10 != 0 {
 		return p.errorf(it.key, "ct(commit) cannot go with ct_state=+inv")

@@ -166,7 +166,7 @@ func (n nat) printAddr(p *printer, a []byte) {
 // nat parses nat or nat(...) and appends the action.
 func (p *parser) nat(it item) error {
 	var n nat
-	var flags *span
+	var flags span
 	for pos := it.val.start; ; {
 		k, ok, err := p.next(&pos, it.val.end)
 		if err != nil {
@@ -184,13 +184,13 @@ func (p *parser) nat(it item) error {
 			err = p.natRange(k, &n)
 		case "persistent":
 			n.flags |= natPersistent
-			flags = &k.all
+			flags = k.all
 		case "hash":
 			n.flags |= natHash
-			flags = &k.all
+			flags = k.all
 		case "random":
 			n.flags |= natRandom
-			flags = &k.all
+			flags = k.all
 		default:
 			err = p.expected(k.key, "src, dst, persistent, hash or random")
 		}
@@ -201,8 +201,8 @@ func (p *parser) nat(it item) error {
 	switch {
 	case n.flags&(natSrc|natDst) == natSrc|natDst:
 		return p.errorf(it.all, "nat takes one of src and dst")
-	case n.flags&(natSrc|natDst) == 0 && flags != nil:
-		return p.errorf(*flags, "flags go with src or dst only")
+	case n.flags&(natSrc|natDst) == 0 && !flags.empty():
+		return p.errorf(flags, "flags go with src or dst only")
 	case n.flags&(natHash|natRandom) == natHash|natRandom:
 		return p.errorf(it.all, "nat takes one of hash and random")
 	}

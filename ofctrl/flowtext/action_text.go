@@ -191,7 +191,7 @@ func (w *listWriter) parse(s span, instructions bool, in nesting) error {
 func (w *listWriter) parseAll(parts []span, instructions bool, in nesting) error {
 	p := w.p
 	begin := len(p.act)
-	var drop, conj, other *span
+	var drop, conj, other span
 	part := 0
 	for pos := parts[0].start; ; {
 		it, ok, err := p.next(&pos, parts[part].end)
@@ -210,7 +210,7 @@ func (w *listWriter) parseAll(parts []span, instructions bool, in nesting) error
 			if err := p.noArgument(it); err != nil {
 				return err
 			}
-			drop = &it.all
+			drop = it.all
 			continue
 		}
 		action, known := textActions(name)
@@ -227,9 +227,9 @@ func (w *listWriter) parseAll(parts []span, instructions bool, in nesting) error
 			return err
 		}
 		if name == "conjunction" {
-			conj = &it.all
+			conj = it.all
 		} else if !action.solo {
-			other = &it.all
+			other = it.all
 		}
 		if err := p.allowed(it, in); err != nil {
 			return err
@@ -245,11 +245,11 @@ func (w *listWriter) parseAll(parts []span, instructions bool, in nesting) error
 	if err := w.leave(parts[len(parts)-1]); err != nil {
 		return err
 	}
-	if drop != nil && len(p.act) > begin {
-		return p.errorf(*drop, "drop must stand alone, without any other action")
+	if !drop.empty() && len(p.act) > begin {
+		return p.errorf(drop, "drop must stand alone, without any other action")
 	}
-	if conj != nil && other != nil {
-		return p.errorf(*other, "a conjunction goes with note and other conjunctions only")
+	if !conj.empty() && !other.empty() {
+		return p.errorf(other, "a conjunction goes with note and other conjunctions only")
 	}
 	return nil
 }

@@ -13,16 +13,17 @@ import (
 )
 
 // flowCorpus gives flows that OVS stores as written, each in a rule of its own:
-// those of testdata/*.flows and the generated ones. A flow without priority gets one that no other has.
-func flowCorpus(t testing.TB) []string {
-	t.Helper()
+// those of testdata/*.flows and the generated ones. A flow without priority gets
+// one that no other has.
+func flowCorpus(tb testing.TB) []string {
+	tb.Helper()
 	files, err := filepath.Glob("testdata/*.flows")
-	require.NoError(t, err)
-	require.NotEmpty(t, files)
+	require.NoError(tb, err)
+	require.NotEmpty(tb, files)
 	var list []string
 	for _, file := range files {
 		text, err := os.ReadFile(file)
-		require.NoError(t, err)
+		require.NoError(tb, err)
 		for line := range strings.Lines(string(text)) {
 			line, _, _ = strings.Cut(line, "#")
 			if line = strings.TrimSpace(line); line != "" {

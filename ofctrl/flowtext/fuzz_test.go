@@ -49,10 +49,10 @@ func addMessages(f *testing.F, encode func(m *flowtext.FlowMod) []byte) {
 	}
 }
 
-func marshal(t testing.TB, m encoding.BinaryMarshaler) []byte {
-	t.Helper()
+func marshal(tb testing.TB, m encoding.BinaryMarshaler) []byte {
+	tb.Helper()
 	b, err := m.MarshalBinary()
-	require.NoError(t, err)
+	require.NoError(tb, err)
 	return b
 }
 
