@@ -29,8 +29,7 @@ func ExampleParseFlow() {
 func ExampleParseFlow_refused() {
 	_, err := flowtext.ParseFlow("priority=100,tcp_dst=22,actions=drop", nil)
 	fmt.Println(err)
-	var e *flowtext.ParseError
-	if errors.As(err, &e) {
+	if e, ok := errors.AsType[*flowtext.ParseError](err); ok {
 		fmt.Println(e.Text)
 		fmt.Println(strings.Repeat(" ", e.Column-1) + strings.Repeat("^", len(e.Token)))
 	}
