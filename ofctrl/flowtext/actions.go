@@ -36,7 +36,13 @@ func ParseActions(text string, o *Options) (Actions, error) {
 // encode; the bytes are brought into OVS's form. Actions refers to b if they
 // have it already.
 func DecodeActions(b []byte) (Actions, error) {
-	w, err := canonicalInstructions(b)
+	scratch := make([]byte, 0, len(b))
+	return decodeActions(b, &scratch)
+}
+
+// decodeActions is DecodeActions with a buffer that can be used again.
+func decodeActions(b []byte, scratch *[]byte) (Actions, error) {
+	w, err := canonicalInstructions(b, scratch)
 	return Actions{wire: w}, err
 }
 

@@ -17,8 +17,9 @@ import (
 // the iteration. Almost nothing is allocated for what OVS sends.
 func DecodeFlowStats(body []byte) iter.Seq2[Flow, error] {
 	return func(yield func(Flow, error) bool) {
+		var scratch []byte
 		for len(body) > 0 {
-			f, rest, err := takeFlowDesc(body)
+			f, rest, err := takeFlowDesc(body, &scratch)
 			if !yield(f, err) || err != nil {
 				return
 			}
@@ -38,7 +39,7 @@ const (
 	oxsBytes    = 5
 )
 
-func takeFlowDesc(b []byte) (f Flow, rest []byte, err error) {
+func takeFlowDesc(b []byte, scratch *[]byte) (f Flow, rest []byte, err error) {
 	if len(b) < flowDescHeader {
 		return f, nil, malformed("flow of %d bytes", len(b))
 	}
@@ -64,7 +65,7 @@ func takeFlowDesc(b []byte) (f Flow, rest []byte, err error) {
 	if insts, err = f.takeStats(insts); err != nil {
 		return f, nil, err
 	}
-	f.Actions, err = DecodeActions(insts)
+	f.Actions, err = decodeActions(insts, scratch)
 	return f, b[n:], err
 }
 

@@ -2,16 +2,13 @@
 
 package flowtext
 
-import (
-	"bytes"
-	"sync"
-)
+import "bytes"
 
 // canonicalInstructions checks instructions and gives them as OVS sends them:
 // in the order apply, clear, write actions, write metadata, goto table, the
 // two that hold actions only if they hold some. If b has that form already it
-// is returned itself.
-func canonicalInstructions(b []byte) ([]byte, error) {
+// is returned itself; scratch is where it is written again to find out.
+func canonicalInstructions(b []byte, scratch *[]byte) ([]byte, error) {
 	var insts [instClearActions + 1][]byte
 	for rest := b; len(rest) > 0; {
 		if len(rest) < 8 {
@@ -37,22 +34,17 @@ func canonicalInstructions(b []byte) ([]byte, error) {
 		insts[t] = rest[:n]
 		rest = rest[n:]
 	}
-	scratch := scratchPool.Get().(*[]byte)
-	defer scratchPool.Put(scratch)
 	out, err := appendInstructions((*scratch)[:0], &insts)
 	if err != nil {
 		return nil, err
 	}
-	*scratch = out
 	if bytes.Equal(out, b) {
+		*scratch = out
 		return b, nil
 	}
-	return bytes.Clone(out), nil
+	*scratch = nil
+	return out, nil
 }
-
-// scratchPool holds the buffers in which instructions are written again, to be
-// compared with what came.
-var scratchPool = sync.Pool{New: func() any { return new([]byte) }}
 
 // appendInstructions writes instructions, found by type, as OVS sends them.
 func appendInstructions(out []byte, insts *[instClearActions + 1][]byte) ([]byte, error) {
