@@ -42,6 +42,8 @@ func (g GateStatus) String() string {
 //	                                   +-------+
 //	                                   v       |
 //	blocked --all in After released--> running --nil--> released
+//	                                   ^                   |
+//	                                   +---refused late----+
 type board struct {
 	began   time.Time
 	entries []*entry // in the order of declaration
@@ -109,6 +111,15 @@ func (b *board) returned(name string, err error) {
 	}
 	e.attempts++
 	e.err = err
+}
+
+// refused takes a release back, as the switch did not take what was handed in.
+// The gate's function is to be called again.
+func (b *board) refused(name string, err error) *gate {
+	e := b.entry(name)
+	e.state, e.err = gateRunning, err
+	e.attempts++
+	return e.gate
 }
 
 // released reports whether a gate is released.

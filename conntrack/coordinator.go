@@ -177,14 +177,16 @@ func (c *Coordinator) Sync(ctx context.Context, conn *ofctrl.Conn) error {
 	if err != nil {
 		return err
 	}
-	if err := r.run(ctx); err != nil {
-		if ctx.Err() != nil {
-			err = context.Cause(ctx)
-		}
+	err = r.run(ctx)
+	switch {
+	case err == nil:
+	case ctx.Err() != nil: // the connection has ended, or Session.Run does
+		err = context.Cause(ctx)
+		r.leave(err)
+	default:
 		r.fail(err)
-		return err
 	}
-	return nil
+	return err
 }
 
 // begin starts a round. For a connection whose last round failed for a reason
@@ -206,7 +208,7 @@ func (c *Coordinator) begin(ctx context.Context, conn *ofctrl.Conn) (*round, err
 		return nil, err
 	}
 	if last != nil {
-		last.end(ErrStale)
+		last.cancel(ErrStale)
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -426,6 +426,29 @@ func TestOpenAnywayKeepsWhatIsThere(t *testing.T) {
 	})
 }
 
+// What a late gate hands in is refused by the switch: its function is called
+// again.
+func TestLateGateIsRefused(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		sw, a := onFake(t, nil)
+		late := make(key)
+		a.gate("late", late.wait, &conntrack.GateOptions{Policy: conntrack.OpenAnyway, Timeout: time.Second})
+		a.start()
+		a.untilPhase(1, conntrack.Open)
+		bad := forward(1, 1, 2)
+		bad.TableId = 254
+		late.release(t, bad)
+		st := a.until("refused", func(st conntrack.Status) bool { return st.Phase == conntrack.Open && st.Err != nil })
+		require.ErrorIs(t, st.Err, ofctrl.ErrPermission)
+		require.Equal(t, []string{"late"}, st.Missing)
+		require.Equal(t, 1, st.Held[0].Attempts)
+		late.release(t, forward(1, 1, 2))
+		st = a.until("nothing missing", func(st conntrack.Status) bool { return st.Phase == conntrack.Open && len(st.Missing) == 0 })
+		require.NoError(t, st.Err)
+		require.Equal(t, []string{"priority=1"}, priorities(sw))
+	})
+}
+
 // Gates that wait for each other are found at the first Sync.
 func TestGatesInACircle(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

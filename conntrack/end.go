@@ -13,8 +13,11 @@ func (r *round) succeed() {
 	c.mu.Lock()
 	c.opened, c.flows = true, c.status.Flows
 	c.status.Err, c.status.Waiting = nil, ""
-	if r.kind == Unheld {
+	switch {
+	case r.kind == Unheld:
 		c.status.Exposed = r.committed.Sub(r.began)
+	case r.detour == detourSkip:
+		c.status.Exposed = r.committed.Sub(r.cleared)
 	}
 	late := r.late
 	if !late { // not needed any more
@@ -42,19 +45,22 @@ func (r *round) succeed() {
 	})
 }
 
-// fail ends the round.
+// fail ends the round as failed.
 func (r *round) fail(err error) {
 	c := r.c
-	r.cancel(err)
 	c.mu.Lock()
 	r.err = err
 	c.status.Err, c.status.Waiting = err, ""
-	if r.conn.Context().Err() == nil {
-		r.fireLocked(evFailure)
-	}
+	r.fireLocked(evFailure)
 	c.mu.Unlock()
-	if c.flag != nil {
-		c.flag.enter(c.member, memberAway)
+	r.leave(err)
+}
+
+// leave ends the round without more.
+func (r *round) leave(cause error) {
+	r.cancel(cause)
+	if r.c.flag != nil {
+		r.c.flag.enter(r.c.member, memberAway)
 	}
 }
 
@@ -73,9 +79,6 @@ func (r *round) lost(cause error) {
 		c.flag.enter(c.member, memberAway)
 	}
 }
-
-// end makes sure that nothing of the round goes on.
-func (r *round) end(cause error) { r.cancel(cause) }
 
 // stillFails returns the error of a failed round again if another round in the
 // same epoch would only fail in the same way.

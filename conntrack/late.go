@@ -3,6 +3,7 @@
 package conntrack
 
 import (
+	"errors"
 	"slices"
 	"time"
 
@@ -48,7 +49,7 @@ func (r *round) installReleased(done *bool) error {
 	for _, name := range came {
 		if err := r.installGate(name); err != nil {
 			*done = false
-			r.waitingFor("gate "+name, &GateError{Gate: name, Err: err})
+			r.lateFailed(name, err)
 			return err
 		}
 		c.mu.Lock()
@@ -77,6 +78,20 @@ func (r *round) installGate(name string) error {
 		}
 	}
 	return nil
+}
+
+// lateFailed shows why a late gate's flows are not in. When the switch refused
+// them the gate's function is called again; else they are tried again.
+func (r *round) lateFailed(name string, err error) {
+	r.c.mu.Lock()
+	defer r.c.mu.Unlock()
+	r.c.status.Err = &GateError{Gate: name, Err: err}
+	if refused, ok := errors.AsType[*bundle.Error](err); ok && len(refused.Failures) > 0 {
+		g := r.board.refused(name, err)
+		delete(r.hands, name)
+		r.c.functions.Go(func() { r.work(g) })
+	}
+	r.publishLocked()
 }
 
 // removeStale deletes what a former round has left, when all gates are known.

@@ -165,8 +165,12 @@ func cell(t *testing.T, w world, f fault, phase conntrack.Phase) string {
 	st := a.until("open after the fault", func(st conntrack.Status) bool {
 		return st.Phase == conntrack.Open && (st.Seq > seq || phase == conntrack.Open && !f.breaks) && (!f.breaks || st.Epoch > 1)
 	})
-	require.Empty(t, st.Missing)
-	require.Equal(t, allFlows, st.Flows, "%s", a.log())
+	for _, told := range a.seen() {
+		if told.Phase == conntrack.Open {
+			require.Equal(t, allFlows, told.Flows, "%s", a.log())
+			require.Empty(t, told.Missing, "%s", a.log())
+		}
+	}
 	require.Len(t, w.flows(), allFlows, "%s", a.log())
 	w.forwards()
 	return fmt.Sprintf("open %d/%d %v", st.Flows, allFlows, st.Kind)
@@ -200,8 +204,8 @@ func late(t *testing.T, w world, policy conntrack.Policy) string {
 	}
 }
 
-// matrix plays all cells and prints them.
-func matrix(t *testing.T, play func(*testing.T, func(*testing.T, world))) {
+// matrix plays all cells and prints them. On the fake switch a cell is a bubble.
+func matrix(t *testing.T, fake bool) {
 	t.Helper()
 	var mu sync.Mutex
 	results := make(map[string]string)
@@ -210,20 +214,34 @@ func matrix(t *testing.T, play func(*testing.T, func(*testing.T, world))) {
 		defer mu.Unlock()
 		results[row+"/"+column] = result
 	}
+	play := func(t *testing.T, row, column string, one func(*testing.T, world) string) {
+		t.Helper()
+		if fake {
+			synctest.Test(t, func(t *testing.T) { record(row, column, one(t, newFakeWorld(t))) })
+		} else {
+			record(row, column, one(t, newOVSWorld(t)))
+		}
+	}
 	policies := []conntrack.Policy{conntrack.KeepHolding, conntrack.OpenAnyway, conntrack.Abort}
 	t.Run("cells", func(t *testing.T) {
 		for _, f := range faults {
 			for _, phase := range matrixPhases {
 				t.Run(f.name+"/"+phase.String(), func(t *testing.T) {
 					t.Parallel()
-					play(t, func(t *testing.T, w world) { record(f.name, phase.String(), cell(t, w, f, phase)) })
+					play(t, f.name, phase.String(), func(t *testing.T, w world) string {
+						t.Helper()
+						return cell(t, w, f, phase)
+					})
 				})
 			}
 		}
 		for _, p := range policies {
 			t.Run("late gate/"+p.String(), func(t *testing.T) {
 				t.Parallel()
-				play(t, func(t *testing.T, w world) { record("late gate", p.String(), late(t, w, p)) })
+				play(t, "late gate", p.String(), func(t *testing.T, w world) string {
+					t.Helper()
+					return late(t, w, p)
+				})
 			})
 		}
 	})
@@ -246,19 +264,18 @@ func matrix(t *testing.T, play func(*testing.T, func(*testing.T, world))) {
 	require.Len(t, results, len(faults)*len(matrixPhases)+len(policies))
 }
 
-func TestFaultMatrixFake(t *testing.T) {
-	matrix(t, func(t *testing.T, test func(*testing.T, world)) {
-		synctest.Test(t, func(t *testing.T) {
-			test(t, &fakeWorld{tb: t, Switch: ofctrltest.NewWith(t, &ofctrltest.Options{Name: bridge, Held: true})})
-		})
-	})
-}
+func TestFaultMatrixFake(t *testing.T) { matrix(t, true) }
 
 // fakeWorld is the fake switch.
 type fakeWorld struct {
 	*ofctrltest.Switch
 	tb    testing.TB
 	agent *agent
+}
+
+func newFakeWorld(t *testing.T) world {
+	t.Helper()
+	return &fakeWorld{tb: t, Switch: ofctrltest.NewWith(t, &ofctrltest.Options{Name: bridge, Held: true})}
 }
 
 func (w *fakeWorld) setAgent(a *agent)           { w.agent = a }
@@ -285,17 +302,7 @@ func (w *fakeWorld) dropDatabase() {
 
 func TestFaultMatrixOVS(t *testing.T) {
 	t.Parallel()
-	matrix(t, func(t *testing.T, test func(*testing.T, world)) {
-		s := startOVS(t, &ovssandbox.Options{Held: true})
-		w := &ovsWorld{ovs: s}
-		db, err := vswitchdb.New(s.DBAddr(), &vswitchdb.Options{
-			MinBackoff: time.Millisecond, MaxBackoff: 10 * time.Millisecond, NetDial: w.dial,
-		})
-		require.NoError(t, err)
-		background(t, db.Run)
-		w.db = db
-		test(t, w)
-	})
+	matrix(t, false)
 }
 
 // ovsWorld is a real Open vSwitch.
@@ -306,6 +313,18 @@ type ovsWorld struct {
 
 	mu    sync.Mutex
 	conns []io.Closer
+}
+
+func newOVSWorld(t *testing.T) world {
+	t.Helper()
+	w := &ovsWorld{ovs: startOVS(t, &ovssandbox.Options{Held: true})}
+	db, err := vswitchdb.New(w.DBAddr(), &vswitchdb.Options{
+		MinBackoff: time.Millisecond, MaxBackoff: 10 * time.Millisecond, NetDial: w.dial,
+	})
+	require.NoError(t, err)
+	background(t, db.Run)
+	w.db = db
+	return w
 }
 
 func (w *ovsWorld) dial(ctx context.Context, network, address string) (net.Conn, error) {

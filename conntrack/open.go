@@ -120,9 +120,8 @@ func (r *round) clear(ctx context.Context, with opening) (again bool, err error)
 		return false, err
 	}
 	var cfg int64
-	began := time.Now()
 	err = r.retry(ctx, "the database", func(ctx context.Context) (err error) {
-		began = time.Now()
+		r.cleared = time.Now()
 		cfg, err = db.ClearFlowRestoreWait(ctx)
 		return err
 	})
@@ -130,18 +129,21 @@ func (r *round) clear(ctx context.Context, with opening) (again bool, err error)
 		return false, err
 	}
 	r.fire(evCleared)
-	r.waitingFor("ovs-vswitchd to take over the configuration", nil)
+	const takeOver = "ovs-vswitchd to take over the configuration"
+	r.waitingFor(takeOver, nil)
+	err = r.retry(ctx, takeOver, func(ctx context.Context) error { return db.WaitConfig(ctx, cfg) })
+	if err != nil {
+		return false, err
+	}
 	var set bool
 	err = r.retry(ctx, "the database", func(ctx context.Context) (err error) {
-		if err = db.WaitConfig(ctx, cfg); err == nil {
-			set, err = db.FlowRestoreWait(ctx)
-		}
+		set, err = db.FlowRestoreWait(ctx)
 		return err
 	})
 	if err != nil || set {
 		return set, err
 	}
-	if err := r.recover(ctx, with, trap != nil, began); err != nil {
+	if err := r.recover(ctx, with, trap != nil); err != nil {
 		return false, err
 	}
 	return false, r.awaitAnswer(ctx, true)
@@ -150,7 +152,7 @@ func (r *round) clear(ctx context.Context, with opening) (again bool, err error)
 // recover counts the flows after the clear, and installs them again if a
 // primary controller made ovs-vswitchd delete them: one that was known, or one
 // that was configured in this very moment.
-func (r *round) recover(ctx context.Context, with opening, known bool, cleared time.Time) error {
+func (r *round) recover(ctx context.Context, with opening, known bool) error {
 	for try := 0; ; try++ {
 		have, err := r.c.opts.Scope.Count(ctx, r.conn)
 		if err != nil || have >= with.flows {
@@ -171,7 +173,7 @@ func (r *round) recover(ctx context.Context, with opening, known bool, cleared t
 			return err
 		}
 		r.c.mu.Lock()
-		r.c.status.Exposed = time.Since(cleared)
+		r.c.status.Exposed = time.Since(r.cleared)
 		r.fireLocked(evReinstalled)
 		r.c.mu.Unlock()
 	}

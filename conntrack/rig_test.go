@@ -180,9 +180,7 @@ func (a *agent) until(what string, condition func(conntrack.Status) bool) conntr
 	timeout := time.NewTimer(bound)
 	defer timeout.Stop()
 	for i := 0; ; {
-		a.mu.Lock()
-		told := slices.Clone(a.told)
-		a.mu.Unlock()
+		told := a.seen()
 		for ; i < len(told); i++ {
 			if condition(told[i]) {
 				return told[i]
@@ -194,6 +192,13 @@ func (a *agent) until(what string, condition func(conntrack.Status) bool) conntr
 			require.FailNow(a.tb, "never told: "+what, "%s", a.log())
 		}
 	}
+}
+
+// seen returns what was told so far.
+func (a *agent) seen() []conntrack.Status {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return slices.Clone(a.told)
 }
 
 func (a *agent) untilPhase(epoch uint64, phase conntrack.Phase) conntrack.Status {

@@ -27,7 +27,10 @@ type round struct {
 	// OpenAnyway is after Sync has returned.
 	ctx    context.Context
 	cancel context.CancelCauseFunc
-	detour detour // of the round's goroutine
+
+	// Of the round's own goroutine.
+	detour  detour
+	cleared time.Time // when the flag was
 
 	wake      chan struct{} // one token: something below has changed
 	counted   chan struct{} // closed when ev.present is set; nothing is installed before
