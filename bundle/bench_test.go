@@ -43,8 +43,12 @@ func libTuple(i int) *openflow15.FlowMod {
 	fm.Match.AddField(*openflow15.NewIpv4SrcField(net.IPv4(10, byte(i>>16), byte(i>>8), byte(i)), nil))
 	fm.Match.AddField(*openflow15.NewIpv4DstField(net.IPv4(10, 0, 0, 1), nil))
 	fm.Match.AddField(*openflow15.NewTcpDstField(uint16(i)))
-	in := openflow15.NewInstrGotoTable(1)
+	in := openflow15.NewInstrApplyActions()
+	if err := in.AddAction(openflow15.NewActionSetField(*openflow15.NewRegMatchField(0, uint32(i&255), nil)), false); err != nil {
+		panic(err)
+	}
 	fm.AddInstruction(in)
+	fm.AddInstruction(openflow15.NewInstrGotoTable(1))
 	return fm
 }
 

@@ -5,8 +5,10 @@ package bundle
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"iter"
+	"maps"
 	"slices"
 
 	"github.com/flowgate/flowgate/internal/ofp"
@@ -23,7 +25,7 @@ func diff(ctx context.Context, conn *ofctrl.Conn, scope Scope, desired iter.Seq[
 	if err := scope.check(); err != nil {
 		return nil, err
 	}
-	d := differ{conn: conn, scope: scope, plan: new(Plan), progress: o.progress(), arena: arena{size: arenaChunk}}
+	d := newDiffer(conn, scope, o)
 	if err := d.readDesired(desired); err != nil {
 		return nil, err
 	}
@@ -53,12 +55,19 @@ type differ struct {
 	plan     *Plan
 	progress func(Progress)
 	arena    arena
-	desired  []item
+	desired  items
 	present  []presence   // of each that is desired
 	index    map[slot]int // into desired
 	gone     []leftover
 	seen     int // flows that were read
 	key      []byte
+}
+
+func newDiffer(conn *ofctrl.Conn, scope Scope, o *Options) *differ {
+	return &differ{
+		conn: conn, scope: scope, plan: new(Plan), progress: o.progress(), arena: arena{size: arenaChunk},
+		index: make(map[slot]int),
+	}
 }
 
 // leftover is a flow, group or meter to delete. A flow is deleted by its cookie
@@ -78,7 +87,6 @@ const (
 )
 
 func (d *differ) readDesired(desired iter.Seq[ofctrl.Message]) error {
-	d.index = make(map[slot]int)
 	n := 0
 	for m := range desired {
 		it, err := d.arena.item(m)
@@ -86,15 +94,15 @@ func (d *differ) readDesired(desired iter.Seq[ofctrl.Message]) error {
 			err = d.scope.contains(&it)
 		}
 		if err == nil {
-			if _, twice := d.index[it.slot]; twice {
+			d.index[it.slot] = n
+			if len(d.index) != n+1 { // the one look-up tells
 				err = fmt.Errorf("%w: %s", ErrConflict, it.slot)
 			}
 		}
 		if err != nil {
 			return &Error{Stage: StageAdd, Failures: ofctrl.Failures{{Index: n, Message: m, Err: err}}}
 		}
-		d.index[it.slot] = n
-		d.desired = append(d.desired, it)
+		d.desired.add(&it)
 		n++
 		switch it.slot.kind() {
 		case slotGroup:
@@ -131,7 +139,7 @@ func (d *differ) compare(have *Flow) {
 	d.key = have.AppendKey(append(d.key[:0], slotFlow))
 	if i, ok := d.index[slot(d.key)]; ok {
 		d.present[i] = differs
-		if sameFlow(d.desired[i].raw, have) {
+		if sameFlow(d.desired.at(i).raw, have) {
 			d.present[i] = same
 		}
 		return
@@ -189,31 +197,73 @@ func isNormal(list flowtext.Actions) bool {
 	return n == 1
 }
 
-// readGroups compares the groups.
+// readGroups compares the groups. Those that the switch may not be able to
+// describe are not asked for: see biggroup.go.
 func (d *differ) readGroups(ctx context.Context) error {
 	if d.plan.Groups == 0 && !d.scope.groups() {
 		return nil
 	}
-	for have, err := range dumpGroups(ctx, d.conn) {
-		if err != nil {
-			return err
+	count, err := countBuckets(ctx, d.conn)
+	if _, refused := errors.AsType[*ofctrl.SwitchError](err); err != nil && !refused {
+		return err
+	}
+	doubtful := false
+	for id, n := range count {
+		if d.describable(id, n) {
+			continue
 		}
-		at := groupSlot(have.ID)
-		if i, ok := d.index[at]; ok {
-			d.present[i] = differs
-			if sameGroup(&d.desired[i], &have) {
-				d.present[i] = same
+		doubtful = true
+		d.groupThere(groupSlot(id), nil)
+		delete(count, id)
+	}
+	ask := []uint32{flowtext.GroupAll}
+	if doubtful {
+		ask = slices.Sorted(maps.Keys(count))
+	}
+	for _, id := range ask {
+		for have, err := range dumpGroups(ctx, d.conn, id) {
+			if err != nil {
+				return err
 			}
-		} else if d.scope.groups() {
-			d.gone = append(d.gone, leftover{slot: at})
+			d.groupThere(groupSlot(have.ID), &have)
 		}
 	}
 	return nil
 }
 
+// describable reports whether the switch can tell a group of n buckets.
+func (d *differ) describable(id uint32, n int) bool {
+	if n <= fewBuckets {
+		return true
+	}
+	i, ok := d.index[groupSlot(id)]
+	if !ok || d.desired.at(i).big != nil {
+		return false
+	}
+	var want flowtext.GroupMod
+	return want.UnmarshalBinary(d.desired.at(i).raw) == nil && len(want.Buckets) == n
+}
+
+// groupThere notes that the switch has a group, nil if it can not tell what it
+// is.
+func (d *differ) groupThere(at slot, have *flowtext.Group) {
+	if i, ok := d.index[at]; ok {
+		d.present[i] = differs
+		if have == nil {
+			d.plan.Unread = append(d.plan.Unread, at.id())
+		} else if sameGroup(d.desired.at(i), have) {
+			d.present[i] = same
+		}
+		return
+	}
+	if d.scope.groups() {
+		d.gone = append(d.gone, leftover{slot: at})
+	}
+}
+
 func sameGroup(want *item, have *flowtext.Group) bool {
 	if want.big != nil {
-		return want.big.Equal(have)
+		return false // a group of the same would not have been asked for
 	}
 	var g flowtext.GroupMod
 	return g.UnmarshalBinary(want.raw) == nil && g.Equal(have)
@@ -233,7 +283,7 @@ func (d *differ) readMeters(ctx context.Context) error {
 		at := meterSlot(have.id)
 		if i, ok := d.index[at]; ok {
 			d.present[i] = differs
-			if have.is(d.desired[i].raw) {
+			if have.is(d.desired.at(i).raw) {
 				d.present[i] = same
 			}
 		} else if d.scope.meters() {
@@ -245,8 +295,8 @@ func (d *differ) readMeters(ctx context.Context) error {
 
 // finish turns the comparison into messages.
 func (d *differ) finish() {
-	for i := range d.desired {
-		it := &d.desired[i]
+	for i := range d.desired.n {
+		it := d.desired.at(i)
 		switch d.present[i] {
 		case same:
 			d.plan.Kept++

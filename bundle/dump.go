@@ -4,6 +4,7 @@ package bundle
 
 import (
 	"context"
+	"encoding/binary"
 	"iter"
 
 	"github.com/flowgate/flowgate/internal/ofp"
@@ -49,10 +50,13 @@ func dumpFlows(ctx context.Context, conn *ofctrl.Conn, request ofp.FlowRequest, 
 	return nil
 }
 
-// dumpGroups yields the groups that the switch has.
-func dumpGroups(ctx context.Context, conn *ofctrl.Conn) iter.Seq2[flowtext.Group, error] {
+// dumpGroups yields the groups that the switch has of those asked for: one, or
+// all.
+func dumpGroups(ctx context.Context, conn *ofctrl.Conn, id uint32) iter.Seq2[flowtext.Group, error] {
 	return func(yield func(flowtext.Group, error) bool) {
-		for body, err := range bodies(ctx, conn, ofp.GroupDescRequest(nil, 0)) {
+		request := ofp.GroupDescRequest(nil, 0)
+		binary.BigEndian.PutUint32(request[ofp.MultipartHeaderLen:], id)
+		for body, err := range bodies(ctx, conn, request) {
 			if err != nil {
 				yield(flowtext.Group{}, err)
 				return

@@ -6,6 +6,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"strings"
 
 	"github.com/flowgate/flowgate/internal/ofp"
 	"github.com/flowgate/flowgate/ofctrl"
@@ -54,15 +55,30 @@ func (i *item) cookie() uint64 {
 // arena makes items. Those of one arena share large pieces of memory, so it is
 // for items that are dropped together. It is not safe for concurrent use.
 type arena struct {
+	size  int // of a piece; 0: each item has its own memory
 	chunk []byte
 	key   []byte
-	size  int // of a chunk; 0: each item has its own memory
+	slots strings.Builder
 }
 
 const (
 	arenaChunk = 256 << 10
 	arenaRoom  = 1 << 10 // less than this is not begun to be filled
 )
+
+// slot makes a slot of a.key.
+func (a *arena) slot() slot {
+	if a.size == 0 {
+		return slot(a.key)
+	}
+	if a.slots.Cap()-a.slots.Len() < len(a.key) {
+		a.slots = strings.Builder{}
+		a.slots.Grow(max(arenaChunk, len(a.key)))
+	}
+	start := a.slots.Len()
+	a.slots.Write(a.key)
+	return slot(a.slots.String()[start:])
+}
 
 // item encodes a message and finds its slot.
 func (a *arena) item(m ofctrl.Message) (item, error) {
@@ -124,7 +140,7 @@ func (a *arena) flow(m ofctrl.Message, raw []byte) (item, error) {
 		return item{}, fmt.Errorf("%w: flow mod with command %v", ErrNotState, fm.Command)
 	}
 	a.key = fm.AppendKey(append(a.key[:0], slotFlow))
-	return item{slot: slot(a.key), raw: raw}, nil
+	return item{slot: a.slot(), raw: raw}, nil
 }
 
 func group(raw []byte) (item, error) {
@@ -135,6 +151,13 @@ func group(raw []byte) (item, error) {
 	if err := isGroupState(flowtext.GroupCommand(gm.Command)); err != nil {
 		return item{}, err
 	}
+	if len(raw) > mostInBundle {
+		var g flowtext.GroupMod
+		if err := g.UnmarshalBinary(raw); err != nil {
+			return item{}, err
+		}
+		return bigGroup(&g)
+	}
 	ofp.SetGroupCommand(raw, ofp.GroupAddOrMod)
 	return item{slot: groupSlot(gm.Group), raw: raw}, nil
 }
@@ -142,6 +165,9 @@ func group(raw []byte) (item, error) {
 func bigGroup(g *flowtext.GroupMod) (item, error) {
 	if err := isGroupState(g.Command); err != nil {
 		return item{}, err
+	}
+	if len(g.Buckets) > mostBuckets {
+		return item{}, errTooMany
 	}
 	big := *g
 	big.Command = flowtext.GroupAddOrModify
@@ -155,3 +181,22 @@ func isGroupState(c flowtext.GroupCommand) error {
 	}
 	return nil
 }
+
+// items is a long list of items that does not move as it grows.
+type items struct {
+	n      int
+	chunks [][]item
+}
+
+const itemsChunk = 4096
+
+func (l *items) add(it *item) {
+	if l.n%itemsChunk == 0 {
+		l.chunks = append(l.chunks, make([]item, 0, itemsChunk))
+	}
+	last := &l.chunks[len(l.chunks)-1]
+	*last = append(*last, *it)
+	l.n++
+}
+
+func (l *items) at(i int) *item { return &l.chunks[i/itemsChunk][i%itemsChunk] }

@@ -18,10 +18,11 @@ type Plan struct {
 	// Flows is the number of flows desired, Groups that of groups, Meters that
 	// of meters.
 	Flows, Groups, Meters int
-	// Unreadable are the desired groups that take more than 64 KiB. Open
-	// vSwitch can not describe such a group (the lengths in OFPMP_GROUP_DESC
-	// have 16 bits), so it can not be compared: it counts as changed each time.
-	Unreadable []uint32
+	// Unread are the desired groups that are there and could not be compared,
+	// so that they count as changed and are written each time: those of more
+	// than 64 KiB, which Open vSwitch can not describe, and those of more than
+	// 128 buckets where the number differs from what is desired, which may be.
+	Unread []uint32
 
 	change change
 	meters map[uint32]meter // as they were
@@ -33,8 +34,8 @@ func (p *Plan) Empty() bool { return p.Added+p.Changed+p.Deleted == 0 }
 // String sums the plan up: "3 added, 1 changed, 0 deleted, 120 kept".
 func (p *Plan) String() string {
 	s := fmt.Sprintf("%d added, %d changed, %d deleted, %d kept", p.Added, p.Changed, p.Deleted, p.Kept)
-	if n := len(p.Unreadable); n > 0 {
-		s += fmt.Sprintf(" (%d groups over 64 KiB are written each time, as the switch can not tell them)", n)
+	if n := len(p.Unread); n > 0 {
+		s += fmt.Sprintf(" (%d of the changed are groups that can not be read back)", n)
 	}
 	return s
 }

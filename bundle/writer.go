@@ -107,6 +107,8 @@ func (w *Writer) giveUp() bool {
 // not sent.
 type unsendable struct{ error }
 
+func (u unsendable) Unwrap() error { return u.error }
+
 // send sends one message; shown is what is named if it is refused.
 func (w *Writer) send(ctx context.Context, m, shown ofctrl.Message) error {
 	raw, err := ofctrl.AppendMessage(ofp.BeginBundleAdd(w.scratch[:0], w.id, ofp.BundleFlags), m)

@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package bundle
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/flowgate/flowgate/ofctrl"
+	"github.com/flowgate/flowgate/ofctrl/flowtext"
+)
+
+// BenchmarkDiffer is what a Replace costs on this side of the connection: to
+// index what is desired, and to compare a dump of the same with it.
+func BenchmarkDiffer(b *testing.B) {
+	const n = 100_000
+	desired := make([]ofctrl.Message, n)
+	var body []byte
+	for i := range desired {
+		m, err := flowtext.ParseFlow(fmt.Sprintf(
+			"priority=100,tcp,nw_src=10.%d.%d.%d,nw_dst=10.0.0.1,tp_dst=%d,actions=set_field:%d->reg0,goto_table:1",
+			i>>16&255, i>>8&255, i&255, i&0xffff, i&255), nil)
+		require.NoError(b, err)
+		desired[i] = m
+		f := m.Flow()
+		body, err = f.AppendFlowStats(body)
+		require.NoError(b, err)
+	}
+	var d *differ
+	index := func() {
+		d = newDiffer(nil, Scope{All: true}, nil)
+		require.NoError(b, d.readDesired(slices.Values(desired)))
+	}
+	b.Run(fmt.Sprintf("index/%d", n), func(b *testing.B) {
+		b.ReportAllocs()
+		for b.Loop() {
+			index()
+		}
+	})
+	b.Run(fmt.Sprintf("compare/%d", n), func(b *testing.B) {
+		b.ReportAllocs()
+		index()
+		for b.Loop() {
+			for f, err := range flowtext.DecodeFlowStats(body) {
+				if err != nil {
+					b.Fatal(err)
+				}
+				d.compare(&f)
+			}
+		}
+	})
+}
