@@ -185,6 +185,7 @@ func parseController(p *parser, it item) error {
 }
 
 func (p *parser) controllerKeys(s span, c *controller) error {
+	var seen seenKeys
 	for pos := s.start; ; {
 		k, ok, err := p.next(&pos, s.end)
 		if err != nil {
@@ -192,6 +193,9 @@ func (p *parser) controllerKeys(s span, c *controller) error {
 		}
 		if !ok {
 			return nil
+		}
+		if err := p.once(&seen, k); err != nil {
+			return err
 		}
 		switch p.str(k.key) {
 		case "reason":

@@ -125,6 +125,7 @@ func parseCT(p *parser, it item) error {
 	c := ct{table: ctNoTable}
 	p.act = c.encode(p.act) // written again once all is known
 	var nested, force span
+	var seen seenKeys
 	for pos := it.val.start; ; {
 		k, ok, err := p.next(&pos, it.val.end)
 		if err != nil {
@@ -133,7 +134,13 @@ func parseCT(p *parser, it item) error {
 		if !ok {
 			break
 		}
-		switch p.str(k.key) {
+		key := p.str(k.key)
+		if key != "nat" && key != "exec" { // OVS takes all of these
+			if err := p.once(&seen, k); err != nil {
+				return err
+			}
+		}
+		switch key {
 		case "commit":
 			c.flags |= ctCommit
 			err = p.noArgument(k)

@@ -232,6 +232,7 @@ func parseFinTimeout(p *parser, it item) error {
 		return p.errorf(it.key, "fin_timeout needs tcp or tcp6 in the match")
 	}
 	var f finTimeout
+	var seen seenKeys
 	for pos := it.val.start; ; {
 		k, ok, err := p.next(&pos, it.val.end)
 		if err != nil {
@@ -239,6 +240,9 @@ func parseFinTimeout(p *parser, it item) error {
 		}
 		if !ok {
 			break
+		}
+		if err := p.once(&seen, k); err != nil {
+			return err
 		}
 		switch p.str(k.key) {
 		case "idle_timeout":

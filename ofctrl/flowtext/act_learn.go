@@ -278,6 +278,7 @@ func parseLearn(p *parser, it item) error {
 	l := learn{priority: DefaultPriority, table: 1}
 	var dst learnMatch // what the learned flow matches, for prerequisites
 	var specs []byte
+	var seen seenKeys
 	for pos := it.val.start; ; {
 		k, ok, err := p.next(&pos, it.val.end)
 		if err != nil {
@@ -286,38 +287,11 @@ func parseLearn(p *parser, it item) error {
 		if !ok {
 			break
 		}
-		switch p.str(k.key) {
-		case "table":
-			if l.table, err = p.tableID(k.val); err == nil && l.table == 255 {
-				err = p.expected(k.val, "a table number from 0 to 254")
-			}
-		case "priority":
-			l.priority, err = p.uint16(k.val, "a priority")
-		case "idle_timeout":
-			l.idle, err = p.uint16(k.val, "seconds")
-		case "hard_timeout":
-			l.hard, err = p.uint16(k.val, "seconds")
-		case "fin_idle_timeout":
-			l.finIdle, err = p.uint16(k.val, "seconds")
-		case "fin_hard_timeout":
-			l.finHard, err = p.uint16(k.val, "seconds")
-		case "cookie":
-			l.cookie, err = p.uint64(k.val, "a cookie")
-		case "send_flow_rem":
-			l.flags |= learnSendFlowRem
-			err = p.noArgument(k)
-		case "delete_learned":
-			l.flags |= learnDeleteLearned
-			err = p.noArgument(k)
-		case "limit":
-			l.limit, err = p.uint32(k.val, "a number of flows")
-		case "result_dst":
-			l.flags |= learnWriteResult
-			l.result, err = p.destination(k.val)
-			if err == nil && l.result.Bits != 1 {
-				err = p.expected(k.val, "one bit of a field, such as reg0[0]")
-			}
-		default:
+		known, err := p.learnOption(k, &l)
+		if err == nil && known {
+			err = p.once(&seen, k)
+		}
+		if err == nil && !known {
 			var s learnSpec
 			if s, err = p.learnSpec(k, &dst); err == nil {
 				specs = s.encode(specs)
@@ -330,6 +304,45 @@ func parseLearn(p *parser, it item) error {
 	l.specs = specs
 	p.act = l.encode(p.act)
 	return nil
+}
+
+// learnOption takes a key that is not about the learned flow's match or actions.
+func (p *parser) learnOption(k item, l *learn) (known bool, err error) {
+	switch p.str(k.key) {
+	case "table":
+		if l.table, err = p.tableID(k.val); err == nil && l.table == 255 {
+			err = p.expected(k.val, "a table number from 0 to 254")
+		}
+	case "priority":
+		l.priority, err = p.uint16(k.val, "a priority")
+	case "idle_timeout":
+		l.idle, err = p.uint16(k.val, "seconds")
+	case "hard_timeout":
+		l.hard, err = p.uint16(k.val, "seconds")
+	case "fin_idle_timeout":
+		l.finIdle, err = p.uint16(k.val, "seconds")
+	case "fin_hard_timeout":
+		l.finHard, err = p.uint16(k.val, "seconds")
+	case "cookie":
+		l.cookie, err = p.uint64(k.val, "a cookie")
+	case "send_flow_rem":
+		l.flags |= learnSendFlowRem
+		err = p.noArgument(k)
+	case "delete_learned":
+		l.flags |= learnDeleteLearned
+		err = p.noArgument(k)
+	case "limit":
+		l.limit, err = p.uint32(k.val, "a number of flows")
+	case "result_dst":
+		l.flags |= learnWriteResult
+		l.result, err = p.destination(k.val)
+		if err == nil && l.result.Bits != 1 {
+			err = p.expected(k.val, "one bit of a field, such as reg0[0]")
+		}
+	default:
+		return false, nil
+	}
+	return true, err
 }
 
 // learnPart reads a part of a field whose header fits a learn action.

@@ -189,6 +189,7 @@ func (o outputTrunc) print(p *printer) {
 func parseOutputTrunc(p *parser, it item) error {
 	var o outputTrunc
 	var havePort, haveLen bool
+	var seen seenKeys
 	for pos := it.val.start; ; {
 		k, ok, err := p.next(&pos, it.val.end)
 		if err != nil {
@@ -196,6 +197,9 @@ func parseOutputTrunc(p *parser, it item) error {
 		}
 		if !ok {
 			break
+		}
+		if err := p.once(&seen, k); err != nil {
+			return err
 		}
 		switch p.str(k.key) {
 		case "port":

@@ -89,6 +89,7 @@ func (s sample) print(p *printer) {
 
 func parseSample(p *parser, it item) error {
 	s := sample{subtype: nxSample, port: noPort16}
+	var seen seenKeys
 	for pos := it.val.start; ; {
 		k, ok, err := p.next(&pos, it.val.end)
 		if err != nil {
@@ -96,6 +97,9 @@ func parseSample(p *parser, it item) error {
 		}
 		if !ok {
 			break
+		}
+		if err := p.once(&seen, k); err != nil {
+			return err
 		}
 		switch p.str(k.key) {
 		case "probability":

@@ -10,7 +10,9 @@
 //
 // The syntax is that of ovs-ofctl(8), ovs-fields(7) and ovs-actions(7), the
 // behaviour that of Open vSwitch 3.1.0 with -O OpenFlow15. Messages are encoded
-// byte for byte as ovs-ofctl encodes them, by this package alone.
+// byte for byte as ovs-ofctl encodes them, by this package alone. One thing
+// differs: the max_len of an output counts for CONTROLLER only, so it is zero
+// elsewhere, also where ovs-ofctl sends 65535 (enqueue).
 //
 // # Reading
 //
@@ -52,7 +54,8 @@
 //     group:4294967297, priority=-1, and the like in every action;
 //   - a parenthesis that is not closed;
 //   - a field or key given twice with different values, also by two of its
-//     names: reg0=1,xreg0=2, or ip,ipv6;
+//     names: reg0=1,xreg0=2, or ip,ipv6; so also the options of an action, of a
+//     group and of a bucket: ct(zone=1,zone=2);
 //   - an argument where an action takes none, as in drop:1;
 //   - a vlan_tci of which OpenFlow 1.5 cannot carry the mask;
 //   - tun_ttl, tun_tos, skb_priority, which no message can carry;
@@ -63,6 +66,25 @@
 //     tun_gtpu_msgtype with a mask or with 0: OVS 3.1 takes the value for the
 //     mask.
 //
-// Flows that the switch would refuse by their match alone, such as an action
-// that does not fit the match, are refused here with a column, too.
+// Flows that the switch would refuse whatever it holds are refused here with a
+// column, too: an action that does not fit the match, exit in write_actions,
+// nat with an address in a ct without commit, a vlan_vid set without its bit
+// 0x1000. recirc_id and dp_hash can be encoded, but no switch takes them.
+//
+// # Taken though ovs-ofctl does not take it
+//
+// Some texts that ovs-ofctl dumps, it does not read: tun_gtpu_flags and
+// tun_gtpu_msgtype under the names of the dump (gtpu_flags, gtpu_msgtype),
+// set_field with a mask of a field that cannot be matched with one, set_field
+// of ANY, which is a mask of zero. They are read here. A meter may stand
+// anywhere among the actions, as in a switch; ovs-ofctl wants it first.
+//
+// # What the text does not say
+//
+// OVS's print leaves out a few things of a flow, so that its text reads as
+// another flow: packet_type=(0,0) where no field needs it, the mask of
+// tun_gbp_flags, tun_erspan_idx without tun_erspan_ver, the mask of tcp_flags if
+// it is 0xfff, the mask of tun_flags in a set_field, the flags of a nat without
+// address, and the mask of tunnel metadata as long as its mapping, which it
+// cannot know. Compare flows as Flow values or bytes, not as text.
 package flowtext

@@ -22,7 +22,7 @@ var ErrTooLong = errors.New("flowtext: message is longer than 65535 bytes")
 type ParseError struct {
 	Line    int    // the line of a file, from 1; 0 for a text that is no file
 	Column  int    // the byte of the line at which the token begins, from 1
-	Token   string // the part of the text that is wrong; empty at the end
+	Token   string // the part of the text that is wrong; empty where one is missing
 	Problem string // what is wrong with it, or what was expected instead
 	Text    string // the whole flow or group
 }
@@ -35,12 +35,12 @@ func (e *ParseError) Error() string {
 		fmt.Fprintf(&b, "line %d, ", e.Line)
 	}
 	fmt.Fprintf(&b, "column %d: ", e.Column)
-	if e.Token == "" {
-		b.WriteString("at the end")
-	} else {
-		b.WriteString(strconv.Quote(shorten(e.Token)))
+	switch {
+	case e.Token != "":
+		b.WriteString(strconv.Quote(shorten(e.Token)) + ": ")
+	case e.Column > len(e.Text):
+		b.WriteString("at the end: ")
 	}
-	b.WriteString(": ")
 	b.WriteString(e.Problem)
 	return b.String()
 }

@@ -109,6 +109,32 @@ func (p *parser) closing(i, end int) (int, error) {
 	return 0, p.errorf(span{i, min(i+1, end)}, "parenthesis is never closed")
 }
 
+// seenKeys are the keys of one list that may stand there once.
+type seenKeys struct {
+	keys [12]item
+	n    int
+}
+
+// once refuses a key that was given before with another value, of which
+// ovs-ofctl takes the last.
+func (p *parser) once(seen *seenKeys, k item) error {
+	key := p.str(k.key)
+	for _, old := range seen.keys[:seen.n] {
+		if p.str(old.key) != key {
+			continue
+		}
+		if p.str(old.val) != p.str(k.val) {
+			return p.errorf(k.all, "%s is given twice with different values", key)
+		}
+		return nil
+	}
+	if seen.n < len(seen.keys) {
+		seen.keys[seen.n] = k
+		seen.n++
+	}
+	return nil
+}
+
 // str is the text of a span.
 func (p *parser) str(s span) string { return p.text[s.start:s.end] }
 

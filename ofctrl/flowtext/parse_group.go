@@ -47,6 +47,7 @@ type groupParser struct {
 	m                          *GroupMod
 	haveType, haveID, haveBkt  bool
 	methodAt, paramAt, fieldAt span
+	seen                       seenKeys
 }
 
 func (p *parser) group() (*GroupMod, error) {
@@ -140,6 +141,9 @@ func (p *parser) groupItem(it item, g *groupParser) (err error) {
 			return p.errorf(it.all, "%s does not go with %s", key, m.Command)
 		}
 		return nil
+	}
+	if err := p.once(&g.seen, it); err != nil {
+		return err
 	}
 	switch key {
 	case "group_id":
@@ -297,6 +301,7 @@ func (p *parser) groupFields(s span) (GroupFields, error) {
 func (p *parser) bucket(s span, m *GroupMod) (Bucket, error) {
 	k := Bucket{ID: BucketAll, Weight: defaultWeight(m.Type), WatchPort: PortAny, WatchGroup: GroupAny}
 	var lists []span
+	var seen seenKeys
 	for pos := s.start; ; {
 		it, ok, err := p.next(&pos, s.end)
 		if err != nil {
@@ -305,7 +310,14 @@ func (p *parser) bucket(s span, m *GroupMod) (Bucket, error) {
 		if !ok {
 			break
 		}
-		switch strings.ToLower(p.str(it.key)) {
+		key := strings.ToLower(p.str(it.key))
+		switch key {
+		case "weight", "watch_port", "watch_group", "bucket_id":
+			if err := p.once(&seen, it); err != nil {
+				return k, err
+			}
+		}
+		switch key {
 		case "weight":
 			if k.Weight, err = p.uint16(it.val, "a weight"); err == nil && k.Weight != 0 && m.hasType() && m.Type != GroupTypeSelect {
 				err = p.errorf(it.all, "only buckets of a select group have a weight")

@@ -67,6 +67,14 @@ var refusals = []struct {
 	{"cookie=1,«cookie=2»,actions=1", "cookie is given twice", true},
 	{"idle_timeout=1,«idle_timeout=2»,actions=1", "idle_timeout is given twice", true},
 
+	{"ip,actions=ct(zone=1,«zone=2»)", "zone is given twice", true},
+	{"actions=controller(max_len=1,«max_len=2»)", "max_len is given twice", true},
+	{"actions=learn(table=1,«table=2»)", "table is given twice", true},
+	{"actions=sample(probability=1,«probability=2»)", "probability is given twice", true},
+	{"actions=output(port=1,max_len=100,«port=2»)", "port is given twice", true},
+	{"tcp,actions=fin_timeout(idle_timeout=1,«idle_timeout=2»)", "idle_timeout is given twice", true},
+	{"ip,actions=ct(commit,nat(src=1.1.1.1,«src=1.1.1.2»))", "nat takes one range", true},
+
 	// Beside another action drop does not drop.
 	{"actions=«drop»,1", "drop must stand alone", false},
 	{"actions=1,«drop»", "drop must stand alone", false},
@@ -163,7 +171,45 @@ func TestRefusals(t *testing.T) {
 	}
 }
 
-// The table above says truly what ovs-ofctl takes.
+func TestGroupRefusals(t *testing.T) {
+	for _, c := range []struct{ text, problem string }{
+		{"type=all,«»bucket=output:1", "expected group_id=NUMBER"},
+		{"group_id=1,«nosuchkey»=1,type=all", "expected group_id, type"},
+		{"group_id=1,type=«any»,bucket=output:1", "expected all, select, indirect or ff"},
+		{"group_id=«4294967297»,type=all", "expected a group number"},
+		{"group_id=1,«group_id=2»,type=all", "group_id is given twice"},
+		{"group_id=1,type=all,«type=select»", "type is given twice"},
+		{"group_id=1,type=select,bucket=weight:1,«weight:2»,output:1", "weight is given twice"},
+		{"group_id=1,type=select,bucket=bucket_id:1,output:1,bucket=«bucket_id:1,output:2»", "two buckets are numbered 1"},
+		{"group_id=1,type=all,bucket=bucket_id:«4294967041»,output:1", "expected a bucket number"},
+		{"«group_id=1,type=indirect»", "an indirect group has one bucket, not 0"},
+		{"group_id=1,type=ff,bucket=«output:1»", "a bucket of a fast failover group needs"},
+		{"group_id=1,type=all,bucket=«weight:5»,output:1", "only buckets of a select group"},
+		{"group_id=1,type=all,«selection_method=hash»,bucket=output:1", "selection_method goes with type=select only"},
+		{"group_id=1,type=select,selection_method=«other»,bucket=output:1", "expected hash or dp_hash"},
+		{"group_id=1,type=select,selection_method=hash,fields(«nosuch»),bucket=output:1", "expected a field of ovs-fields(7)"},
+		{"group_id=1,type=select,selection_method=hash,fields(ip_dst,«ip_dst»),bucket=output:1", "ip_dst is given twice"},
+		{"group_id=1,type=all,bucket=ct«(»commit", "parenthesis is never closed"},
+		{"group_id=1,type=all,bucket=output:«70000»", "expected a port number"},
+		{"group_id=1,type=all,bucket=«goto_table»:5", "goto_table is an instruction"},
+		{"group_id=1,type=all,bucket=«drop»,output:1", "drop must stand alone"},
+		{"delete group_id=1,bucket=«output:1»", "delete takes no buckets"},
+		{"group_id=1,type=all,«command_bucket_id=5»", "command_bucket_id does not go with add"},
+		{"insert_bucket group_id=1,command_bucket_id=«all»,bucket=output:1", "insert_bucket needs one place"},
+	} {
+		text, token, column := mark(t, c.text)
+		t.Run(text, func(t *testing.T) {
+			_, err := flowtext.ParseGroup(text, nil)
+			var e *flowtext.ParseError
+			require.ErrorAs(t, err, &e)
+			require.Equal(t, column, e.Column, "%v", err)
+			require.Equal(t, token, e.Token, "%v", err)
+			require.True(t, strings.HasPrefix(e.Problem, c.problem), "%v", err)
+		})
+	}
+}
+
+// refusals says truly what ovs-ofctl takes.
 func TestRefusalsOfOfctl(t *testing.T) {
 	for _, c := range refusals {
 		text, _, _ := mark(t, c.text)
