@@ -293,6 +293,7 @@ func TestOVSUserspaceDatapath(t *testing.T) {
 			late.release(t, forward(5, s.in, s.out))
 			a.untilPhase(1, conntrack.Open)
 			require.Len(t, s.flows(), 1)
+			require.NoError(t, s.PurgeStats(within(t))) // what is cached of the time before
 			s.inject()
 			s.requireSent(1)
 			t.Log(a.phases(1))

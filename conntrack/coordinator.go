@@ -47,10 +47,10 @@ type Options struct {
 	// that a crash of ovs-vswitchd comes back held. While no agent runs, the
 	// next life of ovs-vswitchd then stays held. Default: off.
 	KeepArmed bool
-	// Settle is how long a round that found nothing held waits, after it has
-	// changed flows, until it is open: OpenFlow does not tell when what the
-	// datapath has cached by the former flows is gone, which takes up to half a
-	// second. Default: 0. After a clear nothing is cached.
+	// Settle is how long a round that has changed the flows of a switch which
+	// forwards already waits until it is open: OpenFlow does not tell when what
+	// the datapath has cached by the former flows is gone, which takes up to
+	// half a second. Default: 0. Right after a clear nothing is cached.
 	Settle time.Duration
 	// ControllerID must be that of the connection's ofctrl.Options. With 0 every
 	// connection with that id gets the probes' packet-ins too: give agents that

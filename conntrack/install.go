@@ -6,6 +6,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"maps"
 	"slices"
 	"time"
@@ -78,7 +79,7 @@ func (r *round) install(ctx context.Context) ([]*bundle.Snapshot, error) {
 			}
 			continue
 		}
-		r.installed(plan)
+		r.installed(plan, have)
 		return snaps, nil
 	}
 }
@@ -104,9 +105,14 @@ func (r *round) scope(ctx context.Context) (bundle.Scope, error) {
 	return scope, nil
 }
 
-func (r *round) installed(plan *bundle.Plan) {
+// installed notes what a bundle came to. More flows in the scope than were handed
+// in are no failure, as Replace leaves those with a time-out, but are named.
+func (r *round) installed(plan *bundle.Plan, have int) {
 	r.c.mu.Lock()
 	defer r.c.mu.Unlock()
+	if extra := have - plan.Flows; extra > 0 && !r.late {
+		r.noteLocked(fmt.Sprintf("the scope has %d flows more than the gates handed in: with a time-out, kept by Scope.Keep, or somebody else's", extra))
+	}
 	r.c.status.Flows, r.c.status.Plan = plan.Flows, plan
 	r.committed = time.Now()
 }
