@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/flowgate/flowgate/bundle"
+	"github.com/flowgate/flowgate/examples/internal/cli"
 )
 
 // scope is the flag -cookie.
@@ -48,21 +49,8 @@ func parseCookie(text string) (uint64, error) {
 // of is what -replace may change: the flows with the cookie, or all, and the
 // groups if there is a file with groups.
 func (s *scope) of(groups bool) bundle.Scope {
-	switch {
-	case s.given:
+	if s.given {
 		return bundle.Scope{Cookie: s.cookie, CookieMask: s.mask, Groups: groups}
-	case groups:
-		return bundle.Scope{All: true}
 	}
-	return bundle.Scope{Tables: allTables()} // All would take the groups, too
-}
-
-// allTables are the tables that flows can be added to.
-func allTables() []uint8 {
-	const internal = 254 // Open vSwitch's own
-	tables := make([]uint8, internal)
-	for i := range tables {
-		tables[i] = uint8(i)
-	}
-	return tables
+	return bundle.Scope{Tables: cli.AllTables(), Groups: groups}
 }

@@ -6,6 +6,7 @@ import (
 	"context"
 	"crypto/tls"
 	"flag"
+	"os"
 	"path/filepath"
 	"strings"
 
@@ -17,6 +18,14 @@ import (
 
 // DefaultBridge is the bridge that a program works on unless told otherwise.
 const DefaultBridge = "br-int"
+
+// Rundir is where Open vSwitch has its sockets and pidfiles.
+func Rundir() string {
+	if dir := os.Getenv("OVS_RUNDIR"); dir != "" {
+		return dir
+	}
+	return "/run/openvswitch"
+}
 
 // NoDatabase is the -db value for working without a database.
 const NoDatabase = "none"

@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package cli
+
+import (
+	"fmt"
+	"os"
+
+	"github.com/flowgate/flowgate/ofctrl"
+	"github.com/flowgate/flowgate/ofctrl/flowtext"
+)
+
+// ReadFlows reads a file of flows to add, in ovs-ofctl syntax. Ports may be
+// named as in PortNames.
+func ReadFlows(file string, names map[string]uint32) ([]ofctrl.Message, error) {
+	f, err := os.Open(file)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = f.Close() }()
+	var flows []ofctrl.Message
+	for flow, err := range flowtext.ParseFile(f, &flowtext.Options{PortNames: names}) {
+		switch {
+		case err != nil:
+			return nil, fmt.Errorf("%s: %w", file, err)
+		case flow.Mod.Command != flowtext.Add:
+			return nil, fmt.Errorf("%s: line %d: %v: a bridge's flows can only be added", file, flow.Line, flow.Mod.Command)
+		}
+		flows = append(flows, flow.Mod)
+	}
+	return flows, nil
+}
+
+// AllTables are the tables that flows can be added to. As bundle.Scope.Tables
+// they are every flow of the bridge and nothing else, where Scope.All would be
+// groups and meters, too.
+func AllTables() []uint8 {
+	const internal = 254 // Open vSwitch's own
+	tables := make([]uint8, internal)
+	for i := range tables {
+		tables[i] = uint8(i)
+	}
+	return tables
+}

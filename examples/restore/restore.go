@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"context"
+	"iter"
+	"os"
+
+	"github.com/flowgate/flowgate/bundle"
+	"github.com/flowgate/flowgate/conntrack"
+	"github.com/flowgate/flowgate/examples/internal/cli"
+	"github.com/flowgate/flowgate/ofctrl"
+	"github.com/flowgate/flowgate/ofctrl/vswitchdb"
+)
+
+// restore coordinates one opening of the bridge.
+func (o *options) restore(ctx context.Context, env *cli.Env) (int, error) {
+	if o.flows != "" {
+		if _, err := os.Stat(o.flows); err != nil {
+			return 0, err // rather than in each round
+		}
+	}
+	options, err := o.sw.Options(env.Logger)
+	if err != nil {
+		return 0, err
+	}
+	// Of our own, so that other agents do not get our probes.
+	options.ControllerID = uint16(os.Getpid())
+	code := 0
+	err = o.sw.WithDB(ctx, options, func(ctx context.Context, db *vswitchdb.DB, bridge string) error {
+		var flag *conntrack.Flag
+		if db != nil {
+			flag = conntrack.NewFlag(db)
+		}
+		if o.restart != "" {
+			if err := o.restartBy(ctx, env, flag); err != nil {
+				return err
+			}
+		}
+		code, err = o.coordinate(ctx, env, flag, bridge, options)
+		return err
+	})
+	return code, err
+}
+
+func (o *options) coordinate(ctx context.Context, env *cli.Env, flag *conntrack.Flag, bridge string, options *ofctrl.Options) (int, error) {
+	coordinator := conntrack.New(flag, &conntrack.Options{
+		Bridge: bridge,
+		Scope:  bundle.Scope{Tables: cli.AllTables(), Keep: keep},
+		Policy: o.policy, Timeout: o.timeout, Reinstall: o.reinstall, Datapath: o.datapath,
+		ControllerID: options.ControllerID, Logger: env.Logger,
+	})
+	session := ofctrl.NewSession(o.sw.OpenFlow(), &ofctrl.SessionOptions{Options: *options, Sync: coordinator.Sync})
+	d := newDesk(env, coordinator, session)
+	if err := d.declare(o.gates, o.flows); err != nil {
+		return 0, err
+	}
+	defer coordinator.Wait()
+	f := &follower{env: env, gates: o.gates}
+	changes, stop := context.WithCancel(ctx)
+	defer stop()
+	all := coordinator.Changes(changes) // from here on, before anything runs
+	err := cli.While(ctx, func(ctx context.Context) error {
+		defer context.AfterFunc(ctx, stop)()
+		return f.follow(ctx, all)
+	}, d.run, session.Run)
+	if err != nil && ctx.Err() == nil {
+		f.failed(err)
+	}
+	return f.code, err
+}
+
+// keep keeps what is on the bridge, but for what the new flows replace, and the
+// flow of softhold that drops everything until they are in.
+func keep(f bundle.Flow) bool {
+	const softhold = 65534
+	return f.Table != 0 || f.Priority != softhold || !f.Match.IsZero() || !f.Actions.IsDrop()
+}
+
+// follower prints each change.
+type follower struct {
+	env   *cli.Env
+	gates []string
+	last  line
+	code  int
+}
+
+// follow prints the changes until the bridge is open or the round has failed.
+func (f *follower) follow(ctx context.Context, changes iter.Seq[conntrack.Status]) error {
+	for st := range changes {
+		if ctx.Err() != nil {
+			break
+		}
+		if l := newLine(f.gates, st); l.tells(f.last) {
+			l.print(f.env)
+			f.last = l
+		}
+		switch st.Phase { //nolint:exhaustive // the others are not the end
+		case conntrack.Open:
+			if st.Kind != conntrack.Held && st.Flows == 0 {
+				f.code = exitNothing
+			}
+			return nil
+		case conntrack.Failed:
+			return st.Err
+		}
+	}
+	return context.Cause(ctx)
+}
+
+// failed tells of a failure that the coordinator does not know of.
+func (f *follower) failed(err error) {
+	if f.last.Phase != conntrack.Failed {
+		f.last.Phase, f.last.Error = conntrack.Failed, err.Error()
+		f.last.print(f.env)
+	}
+}
