@@ -3,8 +3,6 @@
 package main
 
 import (
-	"bytes"
-	"encoding"
 	"errors"
 	"fmt"
 	"strings"
@@ -12,7 +10,6 @@ import (
 
 	"github.com/flowgate/flowgate/bundle"
 	"github.com/flowgate/flowgate/ofctrl"
-	"github.com/flowgate/flowgate/ofctrl/flowtext"
 )
 
 // result is what -json prints.
@@ -97,40 +94,11 @@ func blame(lines []line, err error) *fault {
 	if len(refused.Failures) == 0 {
 		return f
 	}
-	message := refused.Failures[0].Message
-	f.Flow = text(message)
-	for _, l := range lines {
-		if same(l.message, message) {
-			f.File, f.Line = l.file, l.number
-			break
-		}
+	first := refused.Failures[0]
+	f.Flow = fmt.Sprint(first.Message)
+	if first.Index >= 0 { // else it is a deletion, which no line asks for
+		l := lines[first.Index]
+		f.File, f.Line, f.Flow = l.file, l.number, fmt.Sprint(l.message)
 	}
 	return f
-}
-
-// same compares a message with one that was refused, which is the same, or its
-// bytes as the switch sent them back.
-func same(a, b ofctrl.Message) bool {
-	if raw, ok := b.(ofctrl.RawMessage); ok {
-		sent, err := ofctrl.AppendMessage(nil, a)
-		const header = 8 // with the transaction id, which was set in sending
-		return err == nil && len(sent) == len(raw) && bytes.Equal(sent[header:], raw[header:])
-	}
-	return a == b
-}
-
-// text is a message as a line of a file.
-func text(m ofctrl.Message) string {
-	if raw, ok := m.(ofctrl.RawMessage); ok {
-		for _, into := range []interface {
-			encoding.BinaryUnmarshaler
-			fmt.Stringer
-		}{new(flowtext.FlowMod), new(flowtext.GroupMod)} {
-			if into.UnmarshalBinary(raw) == nil {
-				return into.String()
-			}
-		}
-		return ""
-	}
-	return fmt.Sprint(m)
 }
