@@ -22,6 +22,19 @@ type Flag struct {
 	clock   uint64 // counts changes of members
 	members []*member
 	changed chan struct{} // closed and replaced when a member changes
+	safe    bool          // the life of ovs-vswitchd before this one was ended by Restart
+}
+
+func (f *Flag) setSafe(safe bool) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.safe = safe
+}
+
+func (f *Flag) isSafe() bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.safe
 }
 
 // member is a coordinator's standing:

@@ -143,6 +143,7 @@ func (r *round) clear(ctx context.Context, with opening) (again bool, err error)
 	if err != nil || set {
 		return set, err
 	}
+	r.c.flag.setSafe(false) // of the next life nothing is known
 	if err := r.recover(ctx, with, trap != nil); err != nil {
 		return false, err
 	}

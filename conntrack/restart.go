@@ -27,6 +27,9 @@ var ErrNotArmed = errors.New("conntrack: flow-restore-wait is not set after it w
 // cached flows to drop, and connections stall for as long as the switch is held.
 // After SIGKILL, or SIGTERM, what is cached stays and passes on.
 //
+// A round that finds the switch held after it was stopped in another way has a
+// note on that in Status.
+//
 // If ovs-vswitchd does not run it is only started. On an error it may be down;
 // the flag then stays set, so whoever starts it finds it held. It works on Linux
 // only, on the machine that ovs-vswitchd runs on.
@@ -42,6 +45,7 @@ func (f *Flag) Restart(ctx context.Context, pidfile string, start func(context.C
 		err = kill(ctx, pidfile)
 	}
 	if err == nil {
+		f.setSafe(true)
 		err = start(ctx)
 	}
 	if err != nil {

@@ -9,23 +9,29 @@ import (
 	"path/filepath"
 	"runtime"
 	"strconv"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/flowgate/flowgate/conntrack"
+	"github.com/flowgate/flowgate/internal/ovssandbox"
 	"github.com/flowgate/flowgate/ofctrl"
 )
 
 // A restart comes back held, and is opened by the agent.
 func TestOVSRestart(t *testing.T) {
 	t.Parallel()
-	s := startOVS(t, nil)
+	s := startOVS(t, &ovssandbox.Options{NoVswitchd: true})
+	s.vsctl("--no-wait", "set", "bridge", bridge, "datapath_type=system") // which is dummy here
+	require.NoError(t, s.Restart(within(t), true))
+	s.in, s.out = s.addPort("in"), s.addPort("out")
 	flag := conntrack.NewFlag(s.database())
 	a := newAgent(t, ofctrl.Target(s.MgmtAddr(bridge)), flag, options())
 	a.gate("policy", hands(forward(5, s.in, s.out)), nil)
 	a.start()
-	a.untilPhase(1, conntrack.Open)
+	const unknownStop = "it is not known how ovs-vswitchd was stopped"
+	require.Contains(t, strings.Join(a.untilPhase(1, conntrack.Open).Notes, ""), unknownStop)
 
 	before := s.Vswitchd().PID()
 	pidfile := filepath.Join(s.Rundir(), "ovs-vswitchd.pid")
@@ -40,6 +46,7 @@ func TestOVSRestart(t *testing.T) {
 	require.NotEqual(t, before, s.Vswitchd().PID())
 	st := a.until("open again", func(st conntrack.Status) bool { return st.Epoch > 1 && st.Phase == conntrack.Open })
 	require.Equal(t, conntrack.Held, st.Kind)
+	require.NotContains(t, strings.Join(st.Notes, ""), unknownStop)
 	s.inject()
 	s.requireSent(1)
 

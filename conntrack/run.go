@@ -4,8 +4,6 @@ package conntrack
 
 import (
 	"context"
-	"fmt"
-	"slices"
 	"time"
 
 	"github.com/flowgate/flowgate/bundle"
@@ -230,53 +228,6 @@ func (r *round) nameLocked(held bool) {
 	r.c.status.Kind = r.kind
 	close(r.kindKnown)
 	r.warnLocked()
-}
-
-// correctLocked notes what it means that a switch that did not answer does so
-// now.
-func (r *round) correctLocked() {
-	if r.ev.flag != flagSet {
-		r.noteLocked("somebody else has cleared flow-restore-wait: ovs-vswitchd forwards before all gates are released")
-		return
-	}
-	r.noteLocked("ovs-vswitchd was slow to answer: it is not held")
-	r.kind = r.ev.kind(false)
-	r.c.status.Kind = r.kind
-	r.warnLocked()
-}
-
-// warnLocked notes what a person should know about the bridge in this round,
-// once both are known.
-func (r *round) warnLocked() {
-	if r.kind == KindUnknown || !r.known {
-		return
-	}
-	if r.kind != Held && r.ev.flag == flagSet && !r.c.opts.KeepArmed {
-		r.noteLocked("too late: vswitchd is already running past the flag")
-	}
-	if r.kind == Held {
-		r.c.status.Dark = r.dark
-	}
-	if r.bridge.FailMode != "secure" {
-		r.noteLocked(fmt.Sprintf("fail_mode of %s is standalone: whenever ovs-vswitchd starts without flow-restore-wait, packets pass "+
-			"by the NORMAL action, and past conntrack, until the flows are in; mend it with: ovs-vsctl set-fail-mode %s secure",
-			r.bridge.Name, r.bridge.Name))
-	}
-}
-
-// controllerLocked refuses a primary controller.
-func (r *round) controllerLocked() error {
-	if r.c.opts.Reinstall {
-		return nil
-	}
-	return refuseController(r.bridge)
-}
-
-func refuseController(b vswitch.Bridge) error {
-	if i := slices.IndexFunc(b.Controllers, vswitch.Controller.Primary); i >= 0 {
-		return &ControllerError{Bridge: b.Name, Target: b.Controllers[i].Target}
-	}
-	return nil
 }
 
 // decide waits until it is clear enough whether there is something to clear.
