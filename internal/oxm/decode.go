@@ -185,17 +185,3 @@ func (s *State) note(id ID, val, mask []byte) {
 	default: // the others have no rule of their own
 	}
 }
-
-// StateOf gives what prerequisites see in a canonical match.
-func StateOf(list []byte) State {
-	var s State
-	for len(list) > 0 {
-		e, rest, err := ReadEntry(list)
-		if err != nil {
-			return s
-		}
-		s.note(e.Field.ID, e.Value, e.Mask)
-		list = rest
-	}
-	return s
-}

@@ -31,12 +31,14 @@ func decodeResubmit(a []byte) (resubmit, error) {
 	return r, nil
 }
 
+// encode writes the older form without table as the newer one, as the text of
+// both is the same.
 func (r resubmit) encode(b []byte) []byte {
-	start := len(b)
-	b = put16(beginNX(b, r.subtype), r.port)
-	if r.subtype != nxResubmit {
-		b = append(b, r.table)
+	if r.subtype == nxResubmit {
+		r.subtype = nxResubmitTable
 	}
+	start := len(b)
+	b = append(put16(beginNX(b, r.subtype), r.port), r.table)
 	return endAction(b, start)
 }
 

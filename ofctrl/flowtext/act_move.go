@@ -45,8 +45,8 @@ func (m move) encode(b []byte) []byte {
 	b = put16(beginStd(b, actCopyField), uint16(m.dst.Bits))
 	b = put16(put16(b, uint16(m.src.Ofs)), uint16(m.dst.Ofs))
 	b = append(b, 0, 0)
-	b = m.src.Field.Preferred().Append(b, headerBytes(m.src.Field), false)
-	b = m.dst.Field.Preferred().Append(b, headerBytes(m.dst.Field), false)
+	b = m.src.Field.Preferred().Append(b, m.src.Field.Bytes, false)
+	b = m.dst.Field.Preferred().Append(b, m.dst.Field.Bytes, false)
 	return endAction(b, start)
 }
 

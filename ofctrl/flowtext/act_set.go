@@ -307,8 +307,6 @@ var legacyForms = [...]struct {
 	actSetTpDst:   {2, 8, oxm.NumFields, "mod_tp_dst:"},
 	actSetMPLS:    {4, 8, oxm.MPLSLabel, "set_mpls_label("},
 	actSetMPLSTC:  {1, 8, oxm.MPLSTC, "set_mpls_tc("},
-	actSetMPLSTTL: {},
-	11:            {},
 }
 
 func decodeLegacySet(a []byte) (legacySet, error) {

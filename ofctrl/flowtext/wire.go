@@ -55,7 +55,6 @@ const (
 	actCopyField   = 28
 	actMeter       = 29
 	numStdActions  = 30
-	numNiciraActs  = 51
 	nxDebugSlow    = 254
 	nxDebugRecirc  = 255
 	ethHeaderBytes = 14
@@ -78,7 +77,6 @@ const (
 	nxFinTimeout      = 19
 	nxController      = 20
 	nxDecTTLCntIDs    = 21
-	nxWriteMetadata   = 22
 	nxStackPush       = 27
 	nxStackPop        = 28
 	nxSample          = 29
@@ -127,12 +125,8 @@ func get64(b []byte) uint64           { return binary.BigEndian.Uint64(b) }
 
 // putLegacyHeader writes the header of a field as Nicira's actions have it.
 func putLegacyHeader(b []byte, f *oxm.Field) []byte {
-	return f.Legacy().Append(b, headerBytes(f), false)
+	return f.Legacy().Append(b, f.Bytes, false)
 }
-
-// headerBytes is the length that a header says without value. OVS gives that
-// of the longest tunnel metadata.
-func headerBytes(f *oxm.Field) int { return f.Bytes }
 
 // ofsNbits packs a part of up to 64 bits.
 func ofsNbits(p oxm.Part) uint16 { return uint16(p.Ofs<<6 | (p.Bits - 1)) }
