@@ -12,11 +12,13 @@ import (
 	"github.com/flowgate/flowgate/ofctrl"
 )
 
-// libOpenflow counts lengths in 16 bits. What is longer must be refused before
-// it is sent, whatever its encoder makes of it.
+// libOpenflow counts lengths in 16 bits. What is longer is refused before it is
+// sent, and named, whatever its encoder makes of it.
 func TestTooLongForLibOpenflow(t *testing.T) {
+	sw, tg := fakeTarget(t)
+	c := tg.dial(t)
 	output := func() *openflow15.ActionOutput { return openflow15.NewActionOutput(1) }
-	for _, n := range []int{2000, 2725, 4000, 4094, 4095, 4096, 4097, 8192, 12288} {
+	for _, n := range []int{4092, 4200, 8200} { // the last wraps
 		g := group(3)
 		for i := range n {
 			b := openflow15.NewBucket(uint32(i))
@@ -30,9 +32,15 @@ func TestTooLongForLibOpenflow(t *testing.T) {
 		}
 		fm.AddInstruction(in)
 		for _, m := range []ofctrl.Message{g, fm} {
-			raw, err := ofctrl.AppendMessage(nil, m)
-			t.Logf("%d %T: %d %v", n, m, len(raw), err)
+			err := bundle.Apply(testContext(t), c, msgs(ofctrl.Message(inPort(0, 2)), m), nil)
+			var e *bundle.Error
+			require.ErrorAs(t, err, &e)
+			require.Len(t, e.Failures, 1)
+			require.Equal(t, 1, e.Failures[0].Index)
+			require.Same(t, m, e.Failures[0].Message)
+			require.Equal(t, bundle.NotApplied, bundle.OutcomeOf(err))
 		}
 	}
-	_ = bundle.Apply
+	require.Empty(t, sw.Flows())
+	require.NoError(t, bundle.Apply(testContext(t), c, msgs(inPort(0, 2)), nil))
 }
