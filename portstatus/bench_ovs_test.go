@@ -150,3 +150,32 @@ func BenchmarkWaitForPort(b *testing.B) {
 		})
 	}
 }
+
+// BenchmarkThousandMarks marks 1,000 ports and waits until the database shows it.
+func BenchmarkThousandMarks(b *testing.B) {
+	const many = 1000
+	ovs := ovssandbox.New(b, nil)
+	var names []string
+	for i := range many {
+		names = append(names, fmt.Sprint("p", i))
+	}
+	require.NoError(b, ovs.AddPorts(b.Context(), "br0", names...))
+	for b.Loop() {
+		b.StopTimer()
+		a := start(b, ovs, portstatus.Options{Marks: true}, true) // removes the marks of the last
+		var ports []portstatus.Port
+		for _, name := range names {
+			ports = append(ports, a.wait(name, boundLive))
+		}
+		b.StartTimer()
+		for _, port := range ports {
+			require.NoError(b, a.MarkInstalled(b.Context(), port))
+		}
+		for _, name := range names {
+			a.wait(name, portstatus.Installed)
+		}
+		b.StopTimer()
+		a.stop()
+		b.StartTimer()
+	}
+}

@@ -83,6 +83,8 @@ type mark struct {
 	awaited awaited            // what the last write is to show in the row
 	shown   bool               // the row has shown ts
 	after   time.Time          // no write before
+	removed int                // marks removed in a row that somebody else set
+	remove  time.Time          // no removal before
 	tries   int                // that failed in a row
 	queued  bool               // waits for a writer
 	looked  time.Time          // when a writer is to look again
@@ -103,6 +105,9 @@ const (
 	markRetry        = 200 * time.Millisecond // after a write failed, doubling to
 	markRetryLongest = 10 * time.Second
 )
+
+// retry is the time before trying again for the nth time.
+func retry(n int) time.Duration { return min(markRetry<<min(n, 10), markRetryLongest) }
 
 // markTold takes over that the row came anew: what is awaited may be in it.
 func (p *picture) markTold(in *instance) {
@@ -144,7 +149,7 @@ func (p *picture) wish(port Port, now time.Time) error {
 	}
 	// A number that is lost now may come back, and would not be told again.
 	if in.mark.turn != in.turn {
-		in.mark.turn, in.mark.ts = in.turn, ""
+		in.mark.turn, in.mark.ts, in.mark.removed, in.mark.remove = in.turn, "", 0, time.Time{}
 		p.refreshMark(in, now)
 		p.touch(in)
 	}
@@ -184,11 +189,15 @@ func (p *picture) beginWrite(in *instance, now time.Time) (w markWrite, ok bool,
 		return markWrite{}, false, time.Time{}
 	case now.Before(m.after):
 		return markWrite{}, false, m.after
+	case present && now.Before(m.remove):
+		return markWrite{}, false, m.remove
 	}
 	m.busy = true
 	key := p.marks.key()
 	if present {
 		m.awaited = awaitNoMark
+		m.remove = now.Add(retry(m.removed)) // if another Tracker sets it again, do not race it
+		m.removed++
 		w = markWrite{guard: vswitch.Guard{UUID: in.row.UUID}, remove: []string{key}}
 		if !p.marks.ovn { // OVN leaves its time stamp
 			w.remove = append(w.remove, key+tsSuffix)
@@ -212,7 +221,7 @@ func (p *picture) wrote(in *instance, now time.Time, done bool, err error) {
 	switch {
 	case err != nil:
 		m.awaited = awaitNothing // it may or may not show
-		m.after = now.Add(min(markRetry<<min(m.tries, 10), markRetryLongest))
+		m.after = now.Add(retry(m.tries))
 		m.tries++
 	case done && m.awaited == awaitNothing:
 		m.tries = 0 // the row came before the reply

@@ -220,6 +220,26 @@ var marking = []struct {
 		add 1=p1
 		write p1 = set flowgate-installed=u1 guard u1
 	`},
+	{name: "a mark that somebody else sets again and again", script: `
+		row u1 p1 ofport=1 mark=u1 ts=1
+		synced
+		up
+		list 1=p1
+		write p1 = remove flowgate-installed
+		row u1 p1 ofport=1
+		wrote p1
+		row u1 p1 ofport=1 mark=u1 ts=2
+		write p1 = later
+		wait 200ms
+		write p1 = remove flowgate-installed
+		row u1 p1 ofport=1
+		wrote p1
+		row u1 p1 ofport=1 mark=u1 ts=3
+		wait 200ms
+		write p1 = later
+		wait 200ms
+		write p1 = remove flowgate-installed
+	`},
 	{name: "OVN's keys", rules: markRules{ovn: true}, script: `
 		row u1 p1 ofport=1 ver=uid1
 		synced

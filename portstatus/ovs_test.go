@@ -33,6 +33,7 @@ type agent struct {
 	ovs  *ovssandbox.Sandbox
 	sess *ofctrl.Session
 	db   *vswitchdb.DB
+	stop func() // at the end of the test, or before
 }
 
 // start starts a Tracker on br0 of a sandbox, with the database unless withDB
@@ -63,12 +64,13 @@ func startOn(tb testing.TB, ovs *ovssandbox.Sandbox, bridge string, o portstatus
 	a.Tracker = portstatus.New(&o)
 	run(a.sess.Run)
 	run(func(ctx context.Context) error { return a.Run(ctx, a.sess) })
-	tb.Cleanup(func() {
+	a.stop = sync.OnceFunc(func() {
 		cancel()
 		for _, done := range running {
 			require.ErrorIs(tb, <-done, context.Canceled)
 		}
 	})
+	tb.Cleanup(a.stop)
 	return a
 }
 

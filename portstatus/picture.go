@@ -120,6 +120,7 @@ func (p *picture) up(now time.Time, epoch uint64) {
 	p.notice(Event{Kind: Up, Epoch: epoch})
 	for _, in := range p.oldestFirst() {
 		in.early = 0
+		in.mark.removed, in.mark.remove = 0, time.Time{}
 		p.doubt(in)
 		p.touch(in) // marks of the last epoch do not count now
 		p.refreshMark(in, now)
