@@ -38,6 +38,14 @@ $(GOLANGCI_LINT):
 fmt: $(GOLANGCI_LINT) ## format the code
 	$(GOLANGCI_LINT) fmt
 
+.PHONY: e2e
+e2e: deps ## field reports replayed on the kernel's datapath, in emulated machines
+	go run ./internal/vmtest/e2e $(E2EFLAGS)
+
+.PHONY: e2e-short
+e2e-short: deps ## the same with fewer rounds, connections and ports
+	go run ./internal/vmtest/e2e -short $(E2EFLAGS)
+
 .PHONY: bench
 bench: deps ## benchmarks; compare ratios within one run only
 	go test -run='^$$' -bench=. -benchmem ./...
@@ -57,4 +65,4 @@ tidy: ## go mod tidy that knows go.work's replace
 
 .PHONY: help
 help:
-	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/'
+	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/'
