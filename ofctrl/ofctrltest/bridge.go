@@ -2,7 +2,12 @@
 
 package ofctrltest
 
-import "github.com/flowgate/flowgate/internal/ofp"
+import (
+	"time"
+
+	"github.com/flowgate/flowgate/internal/ofp"
+	"github.com/flowgate/flowgate/ofctrl/flowtext"
+)
 
 // start gives the bridge its state at the start of ovs-vswitchd: its local
 // port and, with fail_mode=standalone, one flow.
@@ -17,9 +22,9 @@ func (sw *Switch) start() {
 	sw.failMode()
 }
 
-// stop forgets the state and ends the connections.
-func (sw *Switch) stop() {
-	sw.disconnect()
+// stop forgets the state and ends the connections, but for one.
+func (sw *Switch) stop(except *peer) {
+	sw.disconnect(except)
 	sw.tables.reset()
 	sw.groups, sw.meters, sw.ports = nil, nil, nil
 }
@@ -30,7 +35,11 @@ func (sw *Switch) failMode() {
 	if !sw.row.standalone || sw.primary {
 		return
 	}
-	sw.tables.put(&flow{instructions: applyOutput(ofp.PortNormal)})
+	f := new(flow)
+	f.Actions, _ = flowtext.ParseActions("NORMAL", nil)
+	f.created = time.Now()
+	f.used = f.created
+	sw.tables.put(f)
 }
 
 // setControllers takes over the Controller rows. When the first primary

@@ -120,7 +120,7 @@ func (p *peer) bundleControl(h ofp.Header, msg []byte) *refusal {
 		if b.flags != c.Flags {
 			return badBundleFlags
 		}
-		if err := p.commit(b); err != nil {
+		if err := p.commit(b); err != nil || p.closing {
 			return err
 		}
 	case ofp.BundleDiscard:
@@ -129,7 +129,11 @@ func (p *peer) bundleControl(h ofp.Header, msg []byte) *refusal {
 		}
 		p.dropBundle(b)
 	default:
-		return badBundleType
+		if c.Type <= ofp.BundleDiscardReply {
+			return badBundleType
+		}
+		p.reply(ofp.AppendBundleControl(nil, h.XID, ofp.BundleControl{ID: c.ID})) // so it does
+		return nil
 	}
 	p.reply(ofp.AppendBundleControl(nil, h.XID, ofp.BundleControl{ID: c.ID, Type: c.Type + 1}))
 	return nil
@@ -138,10 +142,13 @@ func (p *peer) bundleControl(h ofp.Header, msg []byte) *refusal {
 // bundleAdd adds a message. One that is refused is left out, and the bundle
 // lives on; a wrong state or wrong flags destroy it.
 func (p *peer) bundleAdd(h ofp.Header, msg []byte) *refusal {
-	if len(msg) < ofp.BundleAddOverhead+ofp.HeaderLen {
+	if len(msg) < ofp.BundleAddOverhead {
 		return badLength
 	}
 	inner := msg[ofp.BundleAddOverhead:]
+	if len(inner) < ofp.HeaderLen {
+		return badBundledLength
+	}
 	n := int(binary.BigEndian.Uint16(inner[2:]))
 	switch {
 	case n < ofp.HeaderLen || n > len(inner):
@@ -185,6 +192,9 @@ func (p *peer) bundleAdd(h ofp.Header, msg []byte) *refusal {
 // commit applies a bundle, all or nothing: ofproto.c:do_bundle_commit. Of what
 // fails the first message alone is named, before the commit itself is refused.
 // Port mods take effect at once and are not undone.
+//
+// Undoing has a bug that kills ovs-vswitchd: flows that went with their group
+// are put back before it, and ofproto_rule_insert__ asserts that it is there.
 func (p *peer) commit(b *bundle) *refusal {
 	tx := &transaction{sw: p.sw, by: p}
 	for _, m := range b.msgs {
@@ -197,6 +207,10 @@ func (p *peer) commit(b *bundle) *refusal {
 		if err != nil {
 			tx.rollBack()
 			p.refuse(err, m.add)
+			if tx.fatal {
+				p.sw.vs.crash(p)
+				return nil
+			}
 			return bundleFailed
 		}
 	}

@@ -93,7 +93,7 @@ func (p *peer) setAsync(msg []byte) *refusal {
 		case n < 4 || int(n+7)&^7 > len(rest):
 			return badPropertyLength
 		case int(typ) >= 2*asyncKinds:
-			return badPropertyType
+			return badAsyncProperty
 		case n != 8:
 			return badPropertyLength
 		}
@@ -161,6 +161,9 @@ func roleStatus(role uint32, generation uint64) []byte {
 	return finish(binary.BigEndian.AppendUint64(b, generation))
 }
 
+// onfVendor is the Open Networking Foundation's id.
+const onfVendor = 0x4f4e4600
+
 // Nicira messages: include/openflow/nicira-ext.h.
 const (
 	nxSetPacketInFormat = 16
@@ -174,6 +177,8 @@ func (p *peer) experimenter(h ofp.Header, msg []byte) *refusal {
 	switch {
 	case err != nil:
 		return badLength
+	case vendor == onfVendor:
+		return badSubtype // the bundles of OpenFlow 1.3
 	case vendor != ofp.NiciraVendor:
 		return badVendor
 	}

@@ -79,6 +79,22 @@ func (db *DB) Bridges(ctx context.Context) ([]vswitch.Bridge, error) {
 	return all, err
 }
 
+// BridgeByDatapathID returns the bridge whose datapath_id is the given one. If
+// there is none the error is ErrNoBridge.
+func (db *DB) BridgeByDatapathID(ctx context.Context, id uint64) (vswitch.Bridge, error) {
+	all, err := db.Bridges(ctx)
+	if err != nil {
+		return vswitch.Bridge{}, err
+	}
+	text := fmt.Sprintf("%016x", id)
+	for _, b := range all {
+		if b.DatapathID == text {
+			return b, nil
+		}
+	}
+	return vswitch.Bridge{}, fmt.Errorf("%w with datapath id %s", ErrNoBridge, text)
+}
+
 // FlowRestoreWait reports whether Open_vSwitch.other_config:flow-restore-wait
 // is true in the database. Switch.Held reports whether ovs-vswitchd is held.
 func (db *DB) FlowRestoreWait(ctx context.Context) (set bool, err error) {
@@ -103,6 +119,15 @@ func (db *DB) ClearFlowRestoreWait(ctx context.Context) (cfg int64, err error) {
 			db.vs.transacted()
 			db.restoreWait = true
 		}
+	})
+	return cfg, err
+}
+
+// RaiseConfig adds 1 to next_cfg and returns the result, for WaitConfig.
+func (db *DB) RaiseConfig(ctx context.Context) (cfg int64, err error) {
+	err = db.write(ctx, func() {
+		db.nextCfg++
+		cfg = db.nextCfg
 	})
 	return cfg, err
 }

@@ -5,11 +5,11 @@ package ofctrltest
 import (
 	"encoding/binary"
 	"errors"
-	"slices"
 	"time"
 
 	"github.com/flowgate/flowgate/internal/ofp"
 	"github.com/flowgate/flowgate/internal/oxm"
+	"github.com/flowgate/flowgate/ofctrl/flowtext"
 )
 
 // flowMod is OFPT_FLOW_MOD (7.3.4.2), checked as far as it can be without
@@ -31,13 +31,8 @@ const (
 	flowDeleteStrict
 )
 
-// ofp_flow_mod_flags.
-const (
-	flagSendFlowRem  = 1 << 0
-	flagCheckOverlap = 1 << 1
-	flagResetCounts  = 1 << 2
-	flowFlags        = 0x1f
-)
+// flowFlags are the flags that there are.
+const flowFlags = flowtext.SendFlowRem | flowtext.CheckOverlap | flowtext.ResetCounts | flowtext.NoPacketCounts | flowtext.NoByteCounts
 
 const (
 	portAny     = ofp.PortAny
@@ -49,23 +44,23 @@ const (
 
 // decodeFlowMod is lib/ofp-flow.c:ofputil_decode_flow_mod.
 func decodeFlowMod(msg []byte) (*flowMod, *refusal) {
-	if len(msg) < flowModLen+8 {
+	if len(msg) < flowModLen || len(msg)%8 != 0 {
 		return nil, badLength
 	}
 	be := binary.BigEndian
 	m := &flowMod{
 		cookie: be.Uint64(msg[8:]), mask: be.Uint64(msg[16:]), command: msg[25], buffer: be.Uint32(msg[32:]),
-		flow: flow{
-			table: msg[24], idle: be.Uint16(msg[26:]), hard: be.Uint16(msg[28:]), priority: be.Uint16(msg[30:]),
-			flags: be.Uint16(msg[44:]), importance: be.Uint16(msg[46:]),
-		},
+		flow: flow{Flow: flowtext.Flow{
+			Table: msg[24], IdleTimeout: be.Uint16(msg[26:]), HardTimeout: be.Uint16(msg[28:]), Priority: be.Uint16(msg[30:]),
+			Flags: flowtext.Flags(be.Uint16(msg[44:])), Importance: be.Uint16(msg[46:]),
+		}},
 	}
 	match, rest, err := decodeMatch(msg[flowModLen:])
 	if err != nil {
 		return nil, err
 	}
-	m.flow.match, m.flow.instructions = match, slices.Clone(rest)
-	if m.flow.refs, err = decodeInstructions(rest, m.flow.table); err != nil {
+	m.flow.Match = match
+	if m.flow.Actions, m.flow.refs, err = decodeInstructions(rest, m.flow.Table); err != nil {
 		return nil, err
 	}
 	outPort := be.Uint32(msg[36:])
@@ -74,59 +69,67 @@ func decodeFlowMod(msg []byte) (*flowMod, *refusal) {
 		return nil, badFlowCommand
 	case !validPort(outPort):
 		return nil, badOutPort
-	case m.flow.flags&^flowFlags != 0:
+	case m.flow.Flags&^flowFlags != 0:
 		return nil, badFlowFlags
 	}
 	m.selection = selection{
-		table: m.flow.table, strict: m.command == flowModifyStrict || m.command == flowDeleteStrict, priority: m.flow.priority,
+		table: m.flow.Table, strict: m.command == flowModifyStrict || m.command == flowDeleteStrict, priority: m.flow.Priority,
 		match: match, cookie: m.cookie, cookieMask: m.mask, outPort: portAny, outGroup: groupAny,
 	}
 	if m.command == flowDelete || m.command == flowDeleteStrict {
 		m.selection.outPort, m.selection.outGroup = outPort, be.Uint32(msg[40:])
 	}
-	m.flow.cookie = m.cookie
+	m.flow.Cookie = m.cookie
 	return m, nil
 }
 
-// decodeMatch reads an ofp_match with its padding and returns the canonical
-// form of its fields, and what follows.
-func decodeMatch(b []byte) (match, rest []byte, refused *refusal) {
+// decodeMatch reads an ofp_match with its padding, and returns what follows.
+func decodeMatch(b []byte) (match flowtext.Match, rest []byte, refused *refusal) {
 	if len(b) < 4 {
-		return nil, nil, badMatchLength
+		return match, nil, badMatchLength
 	}
 	typ, n := binary.BigEndian.Uint16(b), int(binary.BigEndian.Uint16(b[2:]))
 	padded := (n + 7) &^ 7
 	switch {
+	case typ == 0:
+		return match, nil, badMatchLength // OpenFlow 1.1's, whose length is 88
 	case typ != 1:
-		return nil, nil, badMatchType
+		return match, nil, badMatchType
 	case n < 4 || padded > len(b):
-		return nil, nil, badMatchLength
+		return match, nil, badMatchLength
 	}
-	match, err := oxm.Canonical(b[4:n])
-	switch {
-	case err == nil:
-		return slices.Clone(match), b[padded:], nil
-	case errors.Is(err, oxm.ErrDuplicate):
-		return nil, nil, duplicateField
-	case errors.Is(err, oxm.ErrPrereq):
-		return nil, nil, badPrereq
-	case errors.Is(err, oxm.ErrValue):
-		return nil, nil, badMatchValue
-	case errors.Is(err, oxm.ErrMask):
-		return nil, nil, badMatchMask
-	case errors.Is(err, oxm.ErrWildcards):
-		return nil, nil, badWildcards
-	case errors.Is(err, oxm.ErrUnknownField):
-		return nil, nil, badMatchField
+	match, err := flowtext.DecodeMatch(b[4:n])
+	if err != nil {
+		return match, nil, matchRefusal(err)
 	}
-	return nil, nil, badMatchLength
+	return match.Clone(), b[padded:], nil
+}
+
+// matchRefusal is what a switch answers where DecodeMatch gives an error.
+func matchRefusal(err error) *refusal {
+	for _, r := range []struct {
+		err     error
+		refusal *refusal
+	}{
+		{oxm.ErrDuplicate, duplicateField},
+		{oxm.ErrPrereq, badPrereq},
+		{oxm.ErrValue, badMatchValue},
+		{oxm.ErrMask, badMatchMask},
+		{oxm.ErrWildcards, badWildcards},
+		{oxm.ErrUnknownField, badMatchField},
+	} {
+		if errors.Is(err, r.err) {
+			return r.refusal
+		}
+	}
+	return badMatchLength
 }
 
 // check is what is looked at when a message arrives, loose or in a bundle:
 // ofproto/ofproto.c:ofproto_flow_mod_init.
 func (m *flowMod) check() *refusal {
 	if m.command == flowAdd {
-		switch m.flow.table {
+		switch m.flow.Table {
 		case tableAll:
 			return badFlowTable
 		case hiddenTable:
@@ -160,14 +163,14 @@ func (m *flowMod) add(tx *transaction) *refusal {
 		return err
 	}
 	f := m.flow
-	if f.flags&flagCheckOverlap != 0 && tx.sw.tables.overlaps(&f) {
+	if f.Flags&flowtext.CheckOverlap != 0 && tx.sw.tables.overlaps(&f) {
 		return overlap
 	}
 	f.created = time.Now()
 	f.used = f.created
 	if old := tx.sw.tables.flows[f.key()]; old != nil {
-		if f.flags&flagResetCounts == 0 {
-			f.packets, f.bytes, f.used = old.packets, old.bytes, old.used
+		if f.Flags&flowtext.ResetCounts == 0 {
+			f.Packets, f.Bytes, f.used = old.Packets, old.Bytes, old.used
 		}
 	}
 	tx.putFlow(&f)
@@ -185,9 +188,9 @@ func (m *flowMod) modify(tx *transaction) *refusal {
 	}
 	for _, old := range found {
 		f := *old
-		f.instructions, f.refs = m.flow.instructions, m.flow.refs
-		if m.flow.flags&flagResetCounts != 0 {
-			f.packets, f.bytes = 0, 0
+		f.Actions, f.refs = m.flow.Actions, m.flow.refs
+		if m.flow.Flags&flowtext.ResetCounts != 0 {
+			f.Packets, f.Bytes = 0, 0
 		}
 		tx.putFlow(&f)
 	}

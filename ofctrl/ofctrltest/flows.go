@@ -4,47 +4,32 @@ package ofctrltest
 
 import (
 	"cmp"
-	"encoding/binary"
 	"maps"
 	"slices"
 	"time"
 
-	"github.com/flowgate/flowgate/internal/oxm"
+	"github.com/flowgate/flowgate/ofctrl/flowtext"
 )
 
-// flow is an entry of a flow table.
+// flow is an entry of a flow table. It is replaced, never changed, except for
+// its counters.
 type flow struct {
-	table        uint8
-	priority     uint16
-	match        []byte // canonical
-	cookie       uint64
-	idle, hard   uint16 // seconds, 0 for never
-	flags        uint16 // as sent
-	importance   uint16
-	instructions []byte
-	refs         references
+	flowtext.Flow // Duration is not kept
+	refs          references
 
-	seq            uint64 // order of creation
-	packets, bytes uint64
-	created        time.Time
-	used           time.Time
+	seq     uint64 // order of creation
+	created time.Time
+	used    time.Time
 }
 
 // flowKey is what a flow is found by: table, priority and match.
 type flowKey string
 
-func keyOf(table uint8, priority uint16, match []byte) flowKey {
-	b := make([]byte, 0, 3+len(match))
-	b = append(b, table)
-	b = binary.BigEndian.AppendUint16(b, priority)
-	return flowKey(append(b, match...))
-}
-
-func (f *flow) key() flowKey { return keyOf(f.table, f.priority, f.match) }
+func (f *flow) key() flowKey { return flowKey(f.AppendKey(nil)) }
 
 // timed is 1 for a flow with a time-out.
 func (f *flow) timed() int {
-	if f.idle != 0 || f.hard != 0 {
+	if f.IdleTimeout != 0 || f.HardTimeout != 0 {
 		return 1
 	}
 	return 0
@@ -76,7 +61,7 @@ func (t *tables) put(f *flow) *flow {
 	if old != nil {
 		t.remove(old)
 	}
-	t.count[f.table]++
+	t.count[f.Table]++
 	t.timed += f.timed()
 	if f.seq == 0 {
 		t.seq++
@@ -89,7 +74,7 @@ func (t *tables) put(f *flow) *flow {
 func (t *tables) remove(f *flow) {
 	if key := f.key(); t.flows[key] == f {
 		delete(t.flows, key)
-		t.count[f.table]--
+		t.count[f.Table]--
 		t.timed -= f.timed()
 	}
 }
@@ -99,7 +84,7 @@ type selection struct {
 	table              uint8 // tableAll for all
 	strict             bool
 	priority           uint16 // strict only
-	match              []byte
+	match              flowtext.Match
 	cookie, cookieMask uint64
 	outPort, outGroup  uint32
 }
@@ -108,14 +93,14 @@ const tableAll = 0xff
 
 func (s *selection) takes(f *flow) bool {
 	switch {
-	case s.table != tableAll && s.table != f.table,
-		(f.cookie^s.cookie)&s.cookieMask != 0:
+	case s.table != tableAll && s.table != f.Table,
+		(f.Cookie^s.cookie)&s.cookieMask != 0:
 		return false
 	case s.strict:
-		if f.priority != s.priority || string(f.match) != string(s.match) {
+		if f.Priority != s.priority || !f.Match.Equal(s.match) {
 			return false
 		}
-	case len(s.match) > 0 && !oxm.Includes(s.match, f.match):
+	case !s.match.Includes(f.Match):
 		return false
 	}
 	return (s.outPort == portAny || f.refs.hasPort(s.outPort)) && (s.outGroup == groupAny || f.refs.hasGroup(s.outGroup))
@@ -126,7 +111,8 @@ func (s *selection) takes(f *flow) bool {
 func (t *tables) collect(s *selection) []*flow {
 	var found []*flow
 	if s.strict && s.table != tableAll {
-		if f := t.flows[keyOf(s.table, s.priority, s.match)]; f != nil && s.takes(f) {
+		key := flowtext.Flow{Table: s.table, Priority: s.priority, Match: s.match}
+		if f := t.flows[flowKey(key.AppendKey(nil))]; f != nil && s.takes(f) {
 			found = append(found, f)
 		}
 		return found
@@ -137,7 +123,7 @@ func (t *tables) collect(s *selection) []*flow {
 		}
 	}
 	slices.SortFunc(found, func(a, b *flow) int {
-		return cmp.Or(cmp.Compare(a.table, b.table), cmp.Compare(b.priority, a.priority), cmp.Compare(a.seq, b.seq))
+		return cmp.Or(cmp.Compare(a.Table, b.Table), cmp.Compare(b.Priority, a.Priority), cmp.Compare(a.seq, b.seq))
 	})
 	return found
 }
@@ -146,9 +132,22 @@ func (t *tables) collect(s *selection) []*flow {
 // packet that f matches.
 func (t *tables) overlaps(f *flow) bool {
 	for _, o := range t.flows {
-		if o.table == f.table && o.priority == f.priority && string(o.match) != string(f.match) && oxm.Overlaps(o.match, f.match) {
+		if o.Table == f.Table && o.Priority == f.Priority && !o.Match.Equal(f.Match) && o.Match.Overlaps(f.Match) {
 			return true
 		}
 	}
 	return false
+}
+
+// Flows returns the flows as 'ovs-ofctl --no-names --no-stats dump-flows'
+// prints them, sorted as text.
+func (sw *Switch) Flows() []string {
+	sw.vs.mu.Lock()
+	defer sw.vs.mu.Unlock()
+	lines := make([]string, 0, len(sw.tables.flows))
+	for _, f := range sw.tables.flows {
+		lines = append(lines, f.String())
+	}
+	slices.Sort(lines)
+	return lines
 }

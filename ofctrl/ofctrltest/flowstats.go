@@ -35,7 +35,13 @@ func (sw *Switch) flowStats(body []byte, r *multipartReply) *refusal {
 	}
 	now := time.Now()
 	for _, f := range sw.tables.collect(s) {
-		r.add(f.appendDesc(nil, now))
+		stats := f.Flow
+		stats.Duration = now.Sub(f.created)
+		entry, err := stats.AppendFlowStats(nil)
+		if err != nil {
+			return badLength // one flow is over 64 KiB: it could not have been added
+		}
+		r.add(entry)
 	}
 	return nil
 }
@@ -48,17 +54,17 @@ func (sw *Switch) aggregate(body []byte, r *multipartReply) *refusal {
 	var a ofp.Aggregate
 	for _, f := range sw.tables.collect(s) {
 		a.Flows++
-		a.Packets += f.packets
-		a.Bytes += f.bytes
+		a.Packets += f.Packets
+		a.Bytes += f.Bytes
 	}
 	r.add(ofp.AppendAggregate(nil, 0, a)[ofp.MultipartHeaderLen:])
 	return nil
 }
 
-// Fields of OXS, the statistics of OpenFlow 1.5 (7.2.4.4).
+// Fields of OXS, the statistics of OpenFlow 1.5 (7.2.4.4). A flow dump does not
+// have them: OVS answers it as in OpenFlow 1.4.
 const (
 	oxsDuration    = 0
-	oxsIdleTime    = 1
 	oxsPacketCount = 4
 	oxsByteCount   = 5
 )
@@ -71,32 +77,6 @@ func appendOXS64(b []byte, field uint8, v uint64) []byte {
 func appendTime(b []byte, field uint8, d time.Duration) []byte {
 	d = max(d, 0)
 	return appendOXS64(b, field, uint64(d/time.Second)<<32|uint64(d%time.Second))
-}
-
-// appendDesc appends the flow as OFPMP_FLOW_DESC has it (7.3.5.2), with the
-// statistics that Open vSwitch sends: lib/ofp-flow.c:ofputil_append_flow_stats_reply.
-func (f *flow) appendDesc(b []byte, now time.Time) []byte {
-	start := len(b)
-	be := binary.BigEndian
-	b = append(b, 0, 0, 0, 0, f.table, 0)
-	b = be.AppendUint16(b, f.priority)
-	b = be.AppendUint16(b, f.idle)
-	b = be.AppendUint16(b, f.hard)
-	b = be.AppendUint16(b, f.flags)
-	b = be.AppendUint16(b, f.importance)
-	b = be.AppendUint64(b, f.cookie)
-	b = appendMatch(b, f.match)
-	stats := len(b)
-	b = append(b, 0, 0, 0, 0)
-	b = appendTime(b, oxsDuration, now.Sub(f.created))
-	b = appendTime(b, oxsIdleTime, now.Sub(f.used))
-	b = appendOXS64(b, oxsPacketCount, f.packets)
-	b = appendOXS64(b, oxsByteCount, f.bytes)
-	be.PutUint16(b[stats+2:], uint16(len(b)-stats))
-	b = pad(b, stats)
-	b = append(b, f.instructions...)
-	be.PutUint16(b[start:], uint16(len(b)-start))
-	return b
 }
 
 // appendMatch appends an ofp_match with its padding.

@@ -4,10 +4,12 @@ package ofctrltest
 
 import (
 	"encoding/binary"
+	"fmt"
 	"slices"
+	"strings"
 	"time"
 
-	"github.com/flowgate/flowgate/internal/ofp"
+	"github.com/flowgate/flowgate/ofctrl/flowtext"
 )
 
 // group is an entry of the group table. It is replaced, never changed.
@@ -113,7 +115,7 @@ func decodeBuckets(b []byte) ([]bucket, *refusal) {
 			bk.refs.groups = append(bk.refs.groups, id)
 		}
 		if slices.ContainsFunc(all, func(o bucket) bool { return o.id == bk.id }) {
-			return nil, bucketExists
+			return nil, badBucket
 		}
 		all = append(all, bk)
 		b = b[n:]
@@ -177,12 +179,12 @@ func (m *groupMod) check() *refusal {
 		switch g.typ {
 		case groupFastFailover:
 			if !(hasPort && port != portAny) && !(hasGroup && other != groupAny) {
-				return refused(6, 6) // OFPGMFC_WATCH_UNSUPPORTED
+				return invalidGroup
 			}
 		case groupSelect:
 		default:
 			if w, ok := b.weight(); ok && w != 0 {
-				return refused(6, 2) // OFPGMFC_WEIGHT_UNSUPPORTED
+				return invalidGroup
 			}
 		}
 	}
@@ -227,11 +229,6 @@ func (m *groupMod) apply(tx *transaction) *refusal {
 }
 
 func (m *groupMod) put(tx *transaction, g group) *refusal {
-	for i := range g.buckets {
-		if err := tx.sw.checkReferences(&g.buckets[i].refs); err != nil {
-			return err
-		}
-	}
 	g.created = time.Now()
 	if old := tx.sw.groups[g.id]; old != nil {
 		g.created = old.created
@@ -253,6 +250,7 @@ func (m *groupMod) remove(tx *transaction) {
 		all := selection{table: tableAll, outPort: portAny, outGroup: id}
 		for _, f := range tx.sw.tables.collect(&all) {
 			tx.removeFlow(f, removedGroupDelete)
+			tx.orphans = true
 		}
 		tx.putGroup(id, nil)
 	}
@@ -298,6 +296,56 @@ func (m *groupMod) removeBuckets(old []bucket) ([]bucket, *refusal) {
 	return slices.Delete(slices.Clone(old), i, i+1), nil
 }
 
+// Groups returns the groups as 'ovs-ofctl --no-names dump-groups' prints them,
+// sorted as text.
+func (sw *Switch) Groups() []string {
+	sw.vs.mu.Lock()
+	defer sw.vs.mu.Unlock()
+	lines := make([]string, 0, len(sw.groups))
+	for _, g := range sw.groups {
+		lines = append(lines, g.text())
+	}
+	slices.Sort(lines)
+	return lines
+}
+
+var groupTypeNames = [...]string{"all", "select", "indirect", "ff"}
+
+// text is lib/ofp-group.c:ofputil_group_format.
+func (g *group) text() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "group_id=%d,type=%s", g.id, groupTypeNames[g.typ])
+	for i := range g.buckets {
+		bk := &g.buckets[i]
+		fmt.Fprintf(&b, ",bucket=bucket_id:%d", bk.id)
+		usual := uint16(0)
+		if g.typ == groupSelect {
+			usual = 1
+		}
+		if w, ok := bk.weight(); ok && w != usual {
+			fmt.Fprintf(&b, ",weight:%d", w)
+		}
+		if port, ok := bk.watch(watchPortID); ok && port != portAny {
+			fmt.Fprintf(&b, ",watch_port:%d", port)
+		}
+		if id, ok := bk.watch(watchGroupID); ok && id != groupAny {
+			fmt.Fprintf(&b, ",watch_group:%d", id)
+		}
+		fmt.Fprintf(&b, ",actions=%v", asActions(bk.actions))
+	}
+	return b.String()
+}
+
+// asActions gives a bucket's list of actions as those of a flow.
+func asActions(list []byte) flowtext.Actions {
+	if len(list) == 0 {
+		return flowtext.Actions{}
+	}
+	apply := binary.BigEndian.AppendUint16([]byte{0, instApplyActions}, uint16(8+len(list)))
+	actions, _ := flowtext.DecodeActions(append(append(apply, 0, 0, 0, 0), list...)) // checked when it was added
+	return actions
+}
+
 func (sw *Switch) groupIDs() []uint32 {
 	ids := make([]uint32, 0, len(sw.groups))
 	for id := range sw.groups {
@@ -326,5 +374,3 @@ func (g *group) appendDesc(b []byte) []byte {
 	binary.BigEndian.PutUint16(b[start:], uint16(len(b)-start))
 	return b
 }
-
-var _ = ofp.GroupAny

@@ -21,8 +21,8 @@ const (
 	meterDelete
 
 	meterAll = 0xffffffff
-	// meterMax is how many meters the dummy datapath has.
-	meterMax    = 1 << 18
+	// meterMax is the highest number of a meter: OFPM13_MAX.
+	meterMax    = 0xffff0000
 	meterModLen = 16
 )
 
@@ -37,9 +37,13 @@ func (sw *Switch) meterMod(msg []byte) *refusal {
 		return badMeterCommand
 	}
 	if command != meterDelete {
-		if id == 0 || id > meterMax {
+		switch {
+		case id == 0 || id > meterMax:
 			return invalidMeter
+		case len(m.bands) == 0:
+			return noBands
 		}
+		m.fillBursts()
 	}
 	switch old := sw.meters[id]; command {
 	case meterAdd:
@@ -56,6 +60,20 @@ func (sw *Switch) meterMod(msg []byte) *refusal {
 		sw.deleteMeters(id)
 	}
 	return nil
+}
+
+// meterBurst is OFPMF_BURST.
+const meterBurst = 1 << 2
+
+// fillBursts gives bands without a burst size one of their rate, as the datapath
+// does: lib/dpif-netdev.c:dpif_netdev_meter_set.
+func (m *meter) fillBursts() {
+	if m.flags&meterBurst != 0 {
+		return
+	}
+	for b := m.bands; len(b) >= 12; b = b[min(max(int(binary.BigEndian.Uint16(b[2:])), 12), len(b)):] {
+		copy(b[8:12], b[4:8])
+	}
 }
 
 // deleteMeters removes one meter, or all, and the flows that use it.

@@ -47,6 +47,9 @@ func (sw *Switch) statistics(m ofp.Multipart, r *multipartReply) *refusal {
 		return sw.portDesc(m.Body, r)
 	case ofp.MultipartGroupDesc:
 		return sw.groupDesc(m.Body, r)
+	case ofp.MultipartMeterFeatures:
+		r.add([]byte{0, 4, 0, 0, 0, 0, 0, 2, 0, 0, 0, 0xf, 8, 0, 0, 0}) // of the dummy datapath
+		return nil
 	case ofp.MultipartMeterConfig:
 		return sw.meterConfig(m.Body, r)
 	}

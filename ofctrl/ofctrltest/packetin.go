@@ -14,7 +14,8 @@ const (
 	reasonPacketOut = 5
 )
 
-// packetIn is a packet on its way to controllers.
+// packetIn is a packet on its way to controllers. It is sent whole, whatever
+// max_len the action says: that counts where the switch buffers the rest.
 type packetIn struct {
 	data       []byte
 	match      []byte // canonical
@@ -22,7 +23,6 @@ type packetIn struct {
 	table      uint8
 	cookie     uint64 // 0 where there is no flow
 	flow       bool   // a flow sent it
-	maxLen     uint16
 	controller uint16
 	userdata   []byte
 }
@@ -42,8 +42,6 @@ func (sw *Switch) packetIn(in *packetIn) {
 	}
 }
 
-func (in *packetIn) payload() []byte { return in.data[:min(len(in.data), int(in.maxLen))] }
-
 // standard is OFPT_PACKET_IN.
 func (in *packetIn) standard() []byte {
 	b := ofp.AppendHeader(nil, ofp.TypePacketIn, 0)
@@ -57,13 +55,12 @@ func (in *packetIn) standard() []byte {
 	b = binary.BigEndian.AppendUint64(b, cookie)
 	b = appendMatch(b, in.match)
 	b = append(b, 0, 0)
-	return finish(append(b, in.payload()...))
+	return finish(append(b, in.data...))
 }
 
 // Properties of NXT_PACKET_IN2: include/openflow/nicira-ext.h.
 const (
 	pin2Packet   = 0
-	pin2FullLen  = 1
 	pin2TableID  = 3
 	pin2Cookie   = 4
 	pin2Reason   = 5
@@ -76,11 +73,7 @@ func (in *packetIn) nicira() []byte {
 	b := ofp.AppendHeader(nil, ofp.TypeExperimenter, 0)
 	b = binary.BigEndian.AppendUint32(b, ofp.NiciraVendor)
 	b = binary.BigEndian.AppendUint32(b, ofp.NiciraPacketIn2)
-	payload := in.payload()
-	b = appendProperty(b, pin2Packet, payload)
-	if len(payload) != len(in.data) {
-		b = appendProperty(b, pin2FullLen, binary.BigEndian.AppendUint32(nil, uint32(len(in.data))))
-	}
+	b = appendProperty(b, pin2Packet, in.data)
 	b = appendProperty(b, pin2TableID, []byte{in.table})
 	if in.flow {
 		b = appendProperty(b, pin2Cookie, binary.BigEndian.AppendUint64(make([]byte, 4), in.cookie))

@@ -7,12 +7,12 @@ import (
 	"slices"
 
 	"github.com/flowgate/flowgate/internal/ofp"
-	"github.com/flowgate/flowgate/internal/oxm"
+	"github.com/flowgate/flowgate/ofctrl/flowtext"
 )
 
 // packetOut is OFPT_PACKET_OUT of OpenFlow 1.5 (7.3.6).
 type packetOut struct {
-	match   []byte // canonical: what is known of the packet, its in_port at least
+	match   flowtext.Match // what is known of the packet, its in_port at least
 	inPort  uint32
 	actions []byte
 	data    []byte
@@ -26,7 +26,7 @@ func (p *peer) packetOut(msg []byte) *refusal {
 	if err := m.check(p.sw); err != nil {
 		return err
 	}
-	p.execute(m)
+	p.sw.later(func() { p.sw.execute(m) })
 	return nil
 }
 
@@ -47,8 +47,8 @@ func (sw *Switch) decodePacketOut(msg []byte) (*packetOut, *refusal) {
 		return nil, badActionLength
 	}
 	m := &packetOut{match: match, actions: slices.Clone(rest[:n]), data: slices.Clone(rest[n:]), inPort: portAny}
-	if v := fieldValue(match, oxm.InPort); v != nil {
-		m.inPort = binary.BigEndian.Uint32(v)
+	if in, ok := match.Field("in_port_oxm"); ok {
+		m.inPort = binary.BigEndian.Uint32(in.Value)
 	}
 	if !(m.inPort < 0xff00 || m.inPort == ofp.PortLocal || m.inPort == ofp.PortController || m.inPort == portAny) {
 		return nil, badRequestPort
@@ -75,25 +75,9 @@ func (m *packetOut) apply(tx *transaction) *refusal {
 	return nil
 }
 
-// fieldValue is the value of an exact field in a canonical match.
-func fieldValue(match []byte, id oxm.ID) []byte {
-	for len(match) > 0 {
-		e, rest, err := oxm.ReadEntry(match)
-		if err != nil {
-			return nil
-		}
-		if e.Field.ID == id {
-			return e.Value
-		}
-		match = rest
-	}
-	return nil
-}
-
 // execute has the datapath run the packet's actions. While ovs-vswitchd is held
 // nothing comes of it.
-func (p *peer) execute(m *packetOut) {
-	sw := p.sw
+func (sw *Switch) execute(m *packetOut) {
 	if sw.vs.held {
 		return
 	}
@@ -115,7 +99,7 @@ func (sw *Switch) executeAction(m *packetOut, a []byte) {
 	case actionOutput:
 		port := binary.BigEndian.Uint32(a[4:])
 		if port == ofp.PortController {
-			sw.packetIn(&packetIn{data: m.data, match: m.match, reason: reasonPacketOut, maxLen: binary.BigEndian.Uint16(a[8:])})
+			sw.packetIn(&packetIn{data: m.data, match: m.match.OXM(), reason: reasonPacketOut})
 			return
 		}
 		if out := sw.portByNumber(port); out != nil {
@@ -124,7 +108,7 @@ func (sw *Switch) executeAction(m *packetOut, a []byte) {
 		}
 	case actionExp:
 		if in := controllerAction(a); in != nil {
-			in.data, in.match = m.data, m.match
+			in.data, in.match = m.data, m.match.OXM()
 			sw.packetIn(in)
 		}
 	}
@@ -139,9 +123,9 @@ func controllerAction(a []byte) *packetIn {
 	}
 	switch be.Uint16(a[8:]) {
 	case nxController:
-		return &packetIn{maxLen: be.Uint16(a[10:]), controller: be.Uint16(a[12:]), reason: a[14]}
+		return &packetIn{controller: be.Uint16(a[12:]), reason: a[14]}
 	case nxController2:
-		in := &packetIn{maxLen: ^uint16(0), reason: reasonAction}
+		in := &packetIn{reason: reasonAction}
 		for rest := a[16:]; len(rest) >= 4; {
 			typ, n := be.Uint16(rest), int(be.Uint16(rest[2:]))
 			if n < 4 || n > len(rest) {
@@ -157,8 +141,6 @@ func controllerAction(a []byte) *packetIn {
 
 func (in *packetIn) property(typ uint16, v []byte) {
 	switch {
-	case typ == 0 && len(v) >= 2:
-		in.maxLen = binary.BigEndian.Uint16(v)
 	case typ == 1 && len(v) >= 2:
 		in.controller = binary.BigEndian.Uint16(v)
 	case typ == 2 && len(v) >= 1:

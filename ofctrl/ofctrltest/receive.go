@@ -30,12 +30,21 @@ func (p *peer) receive(h ofp.Header, msg []byte) {
 	if err := p.handle(h, msg); err != nil {
 		p.refuse(err, msg)
 	}
+	after := p.sw.after
+	p.sw.after = nil
+	for _, f := range after {
+		f()
+	}
 }
+
+// later has f run when the message at hand is answered: what Open vSwitch does
+// in a later pass of its main loop, or in another thread.
+func (sw *Switch) later(f func()) { sw.after = append(sw.after, f) }
 
 // handle acts on a message of OpenFlow 1.5.
 func (p *peer) handle(h ofp.Header, msg []byte) *refusal {
 	switch h.Type { //nolint:exhaustive // the others are refused
-	case ofp.TypeHello, ofp.TypeError, ofp.TypeEchoReply:
+	case ofp.TypeEchoReply:
 		return nil
 	case ofp.TypeEchoRequest:
 		reply := ofp.Echo(nil, ofp.TypeEchoReply, h.XID, msg[ofp.HeaderLen:])
@@ -65,13 +74,11 @@ func (p *peer) handle(h ofp.Header, msg []byte) *refusal {
 	case ofp.TypeMultipartRequest:
 		return p.multipart(h, msg)
 	case ofp.TypeBundleControl, ofp.TypeBundleAdd, ofp.TypeFlowMod, ofp.TypeGroupMod, ofp.TypeMeterMod,
-		ofp.TypePortMod, ofp.TypeTableMod:
+		ofp.TypePortMod, ofp.TypeTableMod, ofp.TypePacketOut:
 		if p.config.role == roleSecondary {
 			return isSecondary
 		}
 		return p.change(h, msg)
-	case ofp.TypePacketOut:
-		return p.packetOut(msg)
 	}
 	return badType
 }
@@ -85,6 +92,8 @@ func (p *peer) change(h ofp.Header, msg []byte) *refusal {
 		return p.bundleAdd(h, msg)
 	case ofp.TypeMeterMod:
 		return p.sw.meterMod(msg)
+	case ofp.TypePacketOut:
+		return p.packetOut(msg)
 	case ofp.TypeTableMod:
 		return nil // vacancy events and eviction are not modelled
 	}

@@ -7,11 +7,13 @@ import (
 	"slices"
 
 	"github.com/flowgate/flowgate/internal/ofp"
+	"github.com/flowgate/flowgate/ofctrl/flowtext"
 )
 
 // references are what the actions of a flow or bucket point at.
 type references struct {
 	ports, groups, meters []uint32
+	vendor                bool // there are actions of Nicira's
 }
 
 func (r *references) hasPort(n uint32) bool  { return slices.Contains(r.ports, n) }
@@ -25,36 +27,49 @@ const (
 	instWriteActions  = 3
 	instApplyActions  = 4
 	instClearActions  = 5
-	instMeter         = 6
 )
 
 // decodeInstructions checks a list of instructions as far as its structure and
 // the numbers in it go, and collects what it refers to:
 // lib/ofp-actions.c:ofpacts_pull_openflow_instructions.
-func decodeInstructions(b []byte, table uint8) (refs references, refused *refusal) {
-	var seen [instMeter + 1]bool
+func decodeInstructions(b []byte, table uint8) (actions flowtext.Actions, refs references, refused *refusal) {
+	if refused := refs.instructions(b, table); refused != nil {
+		return actions, refs, refused
+	}
+	actions, err := flowtext.DecodeActions(b)
+	if err != nil {
+		if refs.vendor {
+			return actions, refs, badVendorAction
+		}
+		return actions, refs, badActionType
+	}
+	return actions.Clone(), refs, nil
+}
+
+func (r *references) instructions(b []byte, table uint8) *refusal {
+	var seen [instClearActions + 1]bool
 	for len(b) > 0 {
 		if len(b) < 4 {
-			return refs, badInstLength
+			return badInstLength
 		}
 		typ, n := binary.BigEndian.Uint16(b), int(binary.BigEndian.Uint16(b[2:]))
 		if n < 4 || n%8 != 0 || n > len(b) {
-			return refs, badInstLength
+			return badInstLength
 		}
 		body := b[4:n]
 		b = b[n:]
-		if typ == 0 || typ > instMeter {
-			return refs, unknownInstruction
+		if typ == 0 || typ > instClearActions {
+			return unknownInstruction
 		}
 		if seen[typ] {
-			return refs, duplicateInst
+			return duplicateInst
 		}
 		seen[typ] = true
-		if err := refs.instruction(typ, body, table); err != nil {
-			return refs, err
+		if err := r.instruction(typ, body, table); err != nil {
+			return err
 		}
 	}
-	return refs, nil
+	return nil
 }
 
 func (r *references) instruction(typ uint16, body []byte, table uint8) *refusal {
@@ -63,7 +78,7 @@ func (r *references) instruction(typ uint16, body []byte, table uint8) *refusal 
 		if len(body) != 4 {
 			return badInstLength
 		}
-		if next := body[0]; table != tableAll && (next <= table || next >= hiddenTable) {
+		if table != tableAll && body[0] <= table {
 			return badGotoTable
 		}
 	case instWriteMetadata:
@@ -75,11 +90,6 @@ func (r *references) instruction(typ uint16, body []byte, table uint8) *refusal 
 			return badInstLength
 		}
 		return r.actions(body[4:], 0)
-	case instMeter:
-		if len(body) != 4 {
-			return badInstLength
-		}
-		r.meters = append(r.meters, binary.BigEndian.Uint32(body))
 	}
 	return nil
 }
@@ -132,9 +142,13 @@ func (r *references) action(typ uint16, a []byte, depth int) *refusal {
 	case actionMeter:
 		r.meters = append(r.meters, binary.BigEndian.Uint32(a[4:]))
 	case actionExp:
-		if len(a) < 16 || binary.BigEndian.Uint32(a[4:]) != ofp.NiciraVendor {
-			return nil
+		if binary.BigEndian.Uint32(a[4:]) != ofp.NiciraVendor {
+			return badActionVendor
 		}
+		if len(a) < 16 {
+			return badActionLength
+		}
+		r.vendor = true
 		switch binary.BigEndian.Uint16(a[8:]) {
 		case nxActionCT:
 			if len(a) >= 24 {
@@ -161,11 +175,4 @@ func (sw *Switch) checkReferences(r *references) *refusal {
 		}
 	}
 	return nil
-}
-
-// applyOutput is an instruction that sends packets to a port.
-func applyOutput(port uint32) []byte {
-	b := []byte{0, instApplyActions, 0, 24, 0, 0, 0, 0, 0, actionOutput, 0, 16}
-	b = binary.BigEndian.AppendUint32(b, port)
-	return append(b, 0, 0, 0, 0, 0, 0, 0, 0)
 }

@@ -31,6 +31,8 @@ var (
 	badRequestPort     = refused(1, 11)
 	badActionType      = refused(2, 0)
 	badActionLength    = refused(2, 1)
+	badActionVendor    = refused(2, 2)
+	badVendorAction    = refused(2, 3)
 	badOutPort         = refused(2, 4)
 	badOutGroup        = refused(2, 9)
 	unknownInstruction = refused(3, 0)
@@ -57,6 +59,7 @@ var (
 	badBucket          = refused(6, 12)
 	unknownBucket      = refused(6, 15)
 	bucketExists       = refused(6, 16)
+	noBands            = refused(12, 11)
 	badPort            = refused(7, 0)
 	badHWAddr          = refused(7, 1)
 	staleRole          = refused(11, 0)
@@ -65,8 +68,8 @@ var (
 	invalidMeter       = refused(12, 2)
 	unknownMeter       = refused(12, 3)
 	badMeterCommand    = refused(12, 4)
-	badPropertyType    = refused(14, 0)
 	badPropertyLength  = refused(14, 1)
+	badAsyncProperty   = refused(15, 1)
 	badBundleID        = refused(17, 2)
 	bundleClosed       = refused(17, 4)
 	badBundleType      = refused(17, 6)
@@ -88,6 +91,8 @@ func (r *refusal) append(b, msg []byte) []byte {
 		data = append(binary.BigEndian.AppendUint32(nil, r.vendor), msg...)
 	}
 	b = ofp.AppendError(b, binary.BigEndian.Uint32(msg[4:]), r.typ, r.code, data)
-	b[start] = msg[0]
+	if b[start] = msg[0]; msg[0] > ofp.Version {
+		b[start] = 1 // OpenFlow 1.0, for a version that is not known
+	}
 	return b
 }

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/flowgate/flowgate/internal/ofp"
+	"github.com/flowgate/flowgate/ofctrl/flowtext"
 )
 
 // Reasons of a FLOW_REMOVED (7.4.2).
@@ -40,29 +41,28 @@ func (sw *Switch) tellRemoved(r removal) {
 func (f *flow) removed(reason uint8, now time.Time) []byte {
 	be := binary.BigEndian
 	b := ofp.AppendHeader(nil, ofp.TypeFlowRemoved, 0)
-	b = append(b, f.table, reason)
-	b = be.AppendUint16(b, f.priority)
-	b = be.AppendUint16(b, f.idle)
-	b = be.AppendUint16(b, f.hard)
-	b = be.AppendUint64(b, f.cookie)
-	b = appendMatch(b, f.match)
+	b = append(b, f.Table, reason)
+	b = be.AppendUint16(b, f.Priority)
+	b = be.AppendUint16(b, f.IdleTimeout)
+	b = be.AppendUint16(b, f.HardTimeout)
+	b = be.AppendUint64(b, f.Cookie)
+	b = appendMatch(b, f.Match.OXM())
 	stats := len(b)
 	b = append(b, 0, 0, 0, 0)
 	b = appendTime(b, oxsDuration, now.Sub(f.created))
-	b = appendTime(b, oxsIdleTime, now.Sub(f.used))
-	b = appendOXS64(b, oxsPacketCount, f.packets)
-	b = appendOXS64(b, oxsByteCount, f.bytes)
+	b = appendOXS64(b, oxsPacketCount, f.Packets)
+	b = appendOXS64(b, oxsByteCount, f.Bytes)
 	be.PutUint16(b[stats+2:], uint16(len(b)-stats))
 	return finish(pad(b, stats))
 }
 
 // expiry is when the flow's time is up, and by which time-out.
 func (f *flow) expiry() (at time.Time, reason uint8) {
-	if f.hard != 0 {
-		at, reason = f.created.Add(time.Duration(f.hard)*time.Second), removedHard
+	if f.HardTimeout != 0 {
+		at, reason = f.created.Add(time.Duration(f.HardTimeout)*time.Second), removedHard
 	}
-	if f.idle != 0 {
-		if idle := f.used.Add(time.Duration(f.idle) * time.Second); at.IsZero() || idle.Before(at) {
+	if f.IdleTimeout != 0 {
+		if idle := f.used.Add(time.Duration(f.IdleTimeout) * time.Second); at.IsZero() || idle.Before(at) {
 			at, reason = idle, removedIdle
 		}
 	}
@@ -98,7 +98,7 @@ func (sw *Switch) expireFlows() {
 	slices.SortFunc(due, func(a, b *flow) int { return cmp.Compare(a.seq, b.seq) })
 	for _, f := range due {
 		sw.tables.remove(f)
-		if _, reason := f.expiry(); f.flags&flagSendFlowRem != 0 {
+		if _, reason := f.expiry(); f.Flags&flowtext.SendFlowRem != 0 {
 			sw.tellRemoved(removal{flow: f, reason: reason})
 		}
 	}

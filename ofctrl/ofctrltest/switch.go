@@ -68,6 +68,7 @@ type Switch struct {
 	generated  bool   // a generation has been seen
 	primary    bool   // a primary controller is configured
 	connects   int
+	after      []func() // to do when the message at hand is answered
 	record     record
 	faults     faults
 }

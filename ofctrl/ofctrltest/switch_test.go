@@ -183,8 +183,8 @@ type fakeTB struct {
 	errs     []string
 }
 
-func (*fakeTB) Helper()                         {}
-func (f *fakeTB) Cleanup(c func())              { f.cleanups = append(f.cleanups, c) }
+func (*fakeTB) Helper()                          {}
+func (f *fakeTB) Cleanup(c func())               { f.cleanups = append(f.cleanups, c) }
 func (f *fakeTB) Errorf(format string, _ ...any) { f.errs = append(f.errs, format) }
 func (f *fakeTB) Fatalf(format string, _ ...any) { f.errs = append(f.errs, format) }
 

@@ -4,6 +4,7 @@ package ofctrltest
 
 import (
 	"github.com/flowgate/flowgate/internal/ofp"
+	"github.com/flowgate/flowgate/ofctrl/flowtext"
 )
 
 // mod is a message that changes the switch, decoded: what a bundle may hold.
@@ -39,6 +40,8 @@ type transaction struct {
 	undo    []func()
 	removed []removal
 	packets []*packetOut
+	orphans bool // flows went with their group
+	fatal   bool // undone after that
 }
 
 func (tx *transaction) changed(undo func()) { tx.undo = append(tx.undo, undo) }
@@ -48,16 +51,20 @@ func (tx *transaction) rollBack() {
 	for i := len(tx.undo) - 1; i >= 0; i-- {
 		tx.undo[i]()
 	}
+	tx.fatal = tx.orphans
 }
 
-// commit tells of the changes, then runs the packets.
+// commit makes the changes final. What is told of them, and the packets, come
+// after the reply to the message that made them.
 func (tx *transaction) commit() {
-	for _, r := range tx.removed {
-		tx.sw.tellRemoved(r)
-	}
-	for _, p := range tx.packets {
-		tx.by.execute(p)
-	}
+	tx.sw.later(func() {
+		for _, r := range tx.removed {
+			tx.sw.tellRemoved(r)
+		}
+		for _, p := range tx.packets {
+			tx.sw.execute(p)
+		}
+	})
 	if len(tx.undo) > 0 {
 		tx.sw.expireFlows()
 	}
@@ -80,7 +87,7 @@ func (tx *transaction) removeFlow(f *flow, reason uint8) {
 	t := &tx.sw.tables
 	t.remove(f)
 	tx.changed(func() { t.put(f) })
-	if f.flags&flagSendFlowRem != 0 {
+	if f.Flags&flowtext.SendFlowRem != 0 {
 		tx.removed = append(tx.removed, removal{flow: f, reason: reason})
 	}
 }

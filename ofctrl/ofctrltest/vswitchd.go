@@ -104,12 +104,22 @@ func (vs *vswitchd) opened() {
 }
 
 // die ends the process: everything but the database is lost.
-func (vs *vswitchd) die() {
+func (vs *vswitchd) die() { vs.dieExcept(nil) }
+
+// dieExcept is die, but for one connection.
+func (vs *vswitchd) dieExcept(p *peer) {
 	vs.running, vs.stalled = false, false
 	for _, sw := range vs.bridges {
-		sw.stop()
+		sw.stop(p)
 	}
 	vs.cond.Broadcast()
+}
+
+// crash ends the process because of a bug of Open vSwitch's, after p has been
+// sent what is queued.
+func (vs *vswitchd) crash(p *peer) {
+	p.closing = true
+	vs.dieExcept(p)
 }
 
 // Kill ends ovs-vswitchd as kill -9 does: connections end, flows, groups and
@@ -183,12 +193,15 @@ func (sw *Switch) Held() bool {
 func (sw *Switch) Disconnect() {
 	sw.vs.mu.Lock()
 	defer sw.vs.mu.Unlock()
-	sw.disconnect()
+	sw.disconnect(nil)
 }
 
-func (sw *Switch) disconnect() {
+// disconnect ends all connections but one.
+func (sw *Switch) disconnect(except *peer) {
 	for _, p := range slices.Clone(sw.peers) {
-		p.end()
+		if p != except {
+			p.end()
+		}
 	}
 }
 
