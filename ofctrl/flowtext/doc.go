@@ -83,8 +83,9 @@
 //
 // OVS's print leaves out a few things of a flow, so that its text reads as
 // another flow: packet_type=(0,0) where no field needs it, the mask of
-// tun_gbp_flags, tun_erspan_idx without tun_erspan_ver, the mask of tcp_flags if
-// it is 0xfff, the mask of tun_flags in a set_field, the flags of a nat without
-// address, and the mask of tunnel metadata as long as its mapping, which it
-// cannot know. Compare flows as Flow values or bytes, not as text.
+// tun_gbp_flags, tun_erspan_idx without tun_erspan_ver, nsh_c1 to nsh_c4 without
+// nsh_mdtype=1, the mask of tcp_flags if it is 0xfff, the mask of tun_flags in a
+// set_field, the flags of a nat without address and the end of one whose range
+// is one address, and the mask of tunnel metadata as long as its mapping, which
+// it cannot know. Compare flows as Flow values or bytes, not as text.
 package flowtext

@@ -83,3 +83,27 @@ cookie=5,table=2,in_port=7,actions=clone(output:9)
 		require.Equal(t, m.String(), n.String())
 	}
 }
+
+// What ovs-ofctl parses but no switch takes, ParseFlow refuses as a switch
+// would.
+func TestSwitchRefusals(t *testing.T) {
+	s := ovssandbox.New(t, &ovssandbox.Options{Bridges: []ovssandbox.Bridge{{Name: byOfctl}}})
+	for _, text := range []string{
+		"actions=set_field:5/1->reg0",
+		"actions=write_actions(exit)",
+		"ip,actions=ct(nat(src=1.2.3.4))",
+		"vlan_tci=0x1000/0x1000,actions=load:99->OXM_OF_VLAN_VID[]",
+		"dl_vlan=5,actions=set_field:100->vlan_vid",
+		"packet_type=(1,0x894f),actions=mod_dl_src:1:2:3:4:5:6",
+		"ip,actions=load:1->NXM_OF_IP_TOS[0..1]",
+	} {
+		_, err := flowtext.ParseFlow(text, nil)
+		var e *flowtext.ParseError
+		require.ErrorAs(t, err, &e, text)
+		_, err = s.Ofctl(t.Context(), "parse-flow", text)
+		require.NoError(t, err)
+		_, err = s.Ofctl(t.Context(), "add-flow", byOfctl, text)
+		require.Error(t, err, text)
+	}
+	require.Empty(t, dump(t, s, byOfctl))
+}
