@@ -19,8 +19,7 @@ func decodable(t ofp.Type, msg []byte) error {
 		ofp.TypeFeaturesRequest, ofp.TypeGetConfigRequest, ofp.TypeGetAsyncRequest, ofp.TypeBundleControl:
 		return nil
 	case ofp.TypeHello:
-		_, err := ofp.ParseHello(msg)
-		return err
+		return decodableHello(msg)
 	case ofp.TypePortStatus:
 		if _, _, err := ofp.ParsePortStatus(msg); err != nil {
 			return err
@@ -29,7 +28,7 @@ func decodable(t ofp.Type, msg []byte) error {
 	case ofp.TypePacketIn:
 		return walkMatch(msg, 24)
 	case ofp.TypeFlowRemoved:
-		return walkMatch(msg, 40)
+		return walkMatchAndStats(msg, 24)
 	case ofp.TypeFlowMod:
 		return walkFlow(msg, 48)
 	case ofp.TypeGetAsyncReply:
@@ -40,6 +39,23 @@ func decodable(t ofp.Type, msg []byte) error {
 		return decodableExperimenter(msg)
 	}
 	return fmt.Errorf("%v is not decoded", t)
+}
+
+// decodableHello lets through a HELLO with a version bitmap or none: any other
+// element keeps libOpenflow in place, and the bitmap takes all that is left.
+func decodableHello(msg []byte) error {
+	const bitmap = 1
+	for rest := msg[ofp.HeaderLen:]; len(rest) > 0; {
+		e, err := cut16(rest, 2, 8)
+		if err != nil {
+			return err
+		}
+		if binary.BigEndian.Uint16(e) != bitmap || len(e) != len(rest) || len(e)%4 != 0 {
+			return fmt.Errorf("HELLO element %d of length %d is not decoded", binary.BigEndian.Uint16(e), len(e))
+		}
+		rest = rest[len(e):]
+	}
+	return nil
 }
 
 func decodableMultipart(msg []byte) error {
@@ -80,12 +96,11 @@ func decodableExperimenter(msg []byte) error {
 	if err != nil {
 		return err
 	}
-	const tlvTableReply = 26
 	if vendor == ofp.NiciraVendor {
 		switch subtype {
 		case ofp.NiciraPacketIn2:
 			return walk16Padded(body, 4)
-		case tlvTableReply:
+		case ofp.NiciraTLVTableReply:
 			if len(body) < 16 || (len(body)-16)%8 != 0 {
 				return fmt.Errorf("%w: TLV table reply of %d bytes", ofp.ErrMalformed, len(body))
 			}
@@ -175,25 +190,40 @@ func walkFlow(msg []byte, at int) error {
 
 // walkFlowDesc walks an ofp_flow_desc: match, statistics, instructions.
 func walkFlowDesc(entry []byte) error {
-	end, err := afterMatch(entry, 24)
+	end, err := afterMatchAndStats(entry, 24)
 	if err != nil {
 		return err
 	}
-	stats, err := cut16(entry[end:], 2, 4)
+	return walkInstructions(entry[end:])
+}
+
+func walkMatchAndStats(msg []byte, at int) error {
+	_, err := afterMatchAndStats(msg, at)
+	return err
+}
+
+// afterMatchAndStats walks the ofp_match at the given offset and the ofp_stats
+// after it, and returns where they end.
+func afterMatchAndStats(msg []byte, at int) (int, error) {
+	end, err := afterMatch(msg, at)
 	if err != nil {
-		return err
+		return 0, err
+	}
+	stats, err := cut16(msg[end:], 2, 4)
+	if err != nil {
+		return 0, err
 	}
 	for fields := stats[4:]; len(fields) > 0; {
 		if len(fields) < 4 || int(fields[3]) == 0 || 4+int(fields[3]) > len(fields) {
-			return fmt.Errorf("%w: %d bytes left in statistics", ofp.ErrMalformed, len(fields))
+			return 0, fmt.Errorf("%w: %d bytes left in statistics", ofp.ErrMalformed, len(fields))
 		}
 		fields = fields[4+int(fields[3]):]
 	}
 	end += (len(stats) + 7) &^ 7
-	if end > len(entry) {
-		return fmt.Errorf("%w: statistics without their padding", ofp.ErrMalformed)
+	if end > len(msg) {
+		return 0, fmt.Errorf("%w: statistics without their padding", ofp.ErrMalformed)
 	}
-	return walkInstructions(entry[end:])
+	return end, nil
 }
 
 func walkInstructions(b []byte) error {

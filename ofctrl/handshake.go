@@ -72,7 +72,7 @@ func (h *handshake) run(ctx context.Context) error {
 		err = fmt.Errorf("%w (%w)", context.Cause(ctx), err)
 	}
 	if err == nil {
-		err = h.nc.SetDeadline(time.Time{})
+		_ = h.nc.SetDeadline(time.Time{}) // fails if the peer has gone: then so do reads
 	}
 	return err
 }
