@@ -45,16 +45,42 @@ func (c *change) apply(ctx context.Context, conn *ofctrl.Conn, meters map[uint32
 		attribute(e.Failures, list)
 		return failed(ctx, conn, e, undo)
 	}
-	for _, s := range []step{deleteMeter, unmapTLV} {
-		if _, err := exec(ctx, conn, c.parts[s]); err != nil {
-			e := &Error{Stage: StageCleanUp, Applied: applied, Failures: failures(err, c.parts[s]), Err: err}
-			if e.Failures == nil {
-				e.Err = fmt.Errorf("%w: %w", ErrUnknownOutcome, err)
-			}
-			return e
-		}
+	if err := c.cleanUp(ctx, conn); err != nil {
+		err.Applied = applied
+		return err
 	}
 	return o.settle(ctx, conn)
+}
+
+// cleanUp deletes what the bundle has made superfluous.
+func (c *change) cleanUp(ctx context.Context, conn *ofctrl.Conn) *Error {
+	if err := cleanUpError(c.parts[deleteMeter], execAll(ctx, conn, c.parts[deleteMeter])); err != nil {
+		return err
+	}
+	for i := range c.parts[unmapTLV] {
+		one := c.parts[unmapTLV][i : i+1]
+		err := untilUnused(ctx, func() error { return execAll(ctx, conn, one) })
+		if err := cleanUpError(one, err); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func cleanUpError(list []planned, err error) *Error {
+	if err == nil {
+		return nil
+	}
+	e := &Error{Stage: StageCleanUp, Failures: failures(err, list), Err: err}
+	if e.Failures == nil {
+		e.Err = fmt.Errorf("%w: %w", ErrUnknownOutcome, err)
+	}
+	return e
+}
+
+func execAll(ctx context.Context, conn *ofctrl.Conn, list []planned) error {
+	_, err := exec(ctx, conn, list)
+	return err
 }
 
 // failed undoes what was done before a bundle that was not applied.

@@ -83,10 +83,8 @@ func (p *proxy) relay(from, to net.Conn, toSwitch bool) {
 			p.cut()
 			return
 		}
-		v := pass
-		if held {
-			v = hold
-		} else {
+		v := hold
+		if !held {
 			v = p.decide(toSwitch, h, msg)
 		}
 		switch v {

@@ -6,7 +6,11 @@ import (
 	"bytes"
 	"context"
 	"encoding/binary"
+	"errors"
 	"fmt"
+	"time"
+
+	"github.com/cenkalti/backoff/v4"
 
 	"github.com/flowgate/flowgate/internal/ofp"
 	"github.com/flowgate/flowgate/ofctrl"
@@ -76,4 +80,27 @@ func readTLVMaps(ctx context.Context, conn *ofctrl.Conn) (map[tlvMap]bool, error
 		present[tlvMap(rest)] = true
 	}
 	return present, nil
+}
+
+// errTLVInUse is NXTTMFC_INVALID_TLV_DEL: a flow uses the mapping.
+var errTLVInUse = &ofctrl.SwitchError{Type: ofp.ErrorTypeExperimenter, Code: 38, Vendor: ofp.NiciraVendor}
+
+// tlvUnused bounds how long a deleted flow is waited for. ovs-vswitchd lets go
+// of its use of a mapping only when all its threads have passed a quiet moment
+// (ofproto/ofproto.c:rule_destroy_cb), which takes some milliseconds, or as long
+// as the slowest of them is busy.
+const tlvUnused = 3 * time.Second
+
+// untilUnused removes a mapping; while it is in use it tries again.
+func untilUnused(ctx context.Context, remove func() error) error {
+	policy := backoff.NewExponentialBackOff(
+		backoff.WithInitialInterval(5*time.Millisecond), backoff.WithMaxInterval(200*time.Millisecond),
+		backoff.WithMaxElapsedTime(tlvUnused))
+	return backoff.Retry(func() error {
+		err := remove()
+		if err != nil && !errors.Is(err, errTLVInUse) {
+			err = backoff.Permanent(err)
+		}
+		return err
+	}, backoff.WithContext(policy, ctx))
 }
