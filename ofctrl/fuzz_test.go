@@ -205,7 +205,7 @@ func FuzzStream(f *testing.F) {
 	f.Fuzz(func(t *testing.T, stream []byte) {
 		ours, theirs := net.Pipe()
 		go func() {
-			defer theirs.Close()           //nolint:errcheck // of a test
+			defer theirs.Close() //nolint:errcheck // of a test
 			const hello, setUp = 16, 8 + 12 + 20 + 8
 			_, _ = io.ReadFull(theirs, make([]byte, hello))
 			_, _ = theirs.Write(ofp.Hello(nil, ofp.OnlyVersion15, 1))

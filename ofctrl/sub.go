@@ -96,6 +96,7 @@ type Sub struct {
 
 	mu     sync.Mutex
 	queue  []Event
+	taken  int // events at the start of queue that are gone
 	frames int // Received events in queue
 	bytes  int // of these
 	err    error
@@ -152,22 +153,35 @@ func (s *Sub) Close() {
 	s.end(ErrClosed)
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.queue = nil
+	s.queue, s.taken = nil, 0
+}
+
+func (s *Sub) waitingLocked() int { return len(s.queue) - s.taken }
+
+// addLocked puts an event at the end of the queue. The space of those taken is
+// used again, so that a queue that is read does not grow.
+func (s *Sub) addLocked(e Event) {
+	if len(s.queue) == cap(s.queue) && s.taken >= len(s.queue)/2 {
+		n := copy(s.queue, s.queue[s.taken:])
+		clear(s.queue[n:])
+		s.queue, s.taken = s.queue[:n], 0
+	}
+	s.queue = append(s.queue, e)
 }
 
 func (s *Sub) pop() (Event, bool, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if len(s.queue) == 0 {
+	if s.waitingLocked() == 0 {
 		if s.err != nil {
 			s.signal()
 		}
 		return Event{}, false, s.err
 	}
-	e := s.queue[0]
-	s.queue[0] = Event{}
-	s.queue = s.queue[1:]
-	if len(s.queue) > 0 || s.err != nil {
+	e := s.queue[s.taken]
+	s.queue[s.taken] = Event{}
+	s.taken++
+	if s.waitingLocked() > 0 || s.err != nil {
 		s.signal() // one token stands for many events: pass it on
 	}
 	if e.Kind == Received {
@@ -199,17 +213,17 @@ func (s *Sub) pushFrame(e Event) (lost bool) {
 	if s.frames < s.max && s.bytes+len(e.Frame.Raw) <= s.maxBytes {
 		s.frames++
 		s.bytes += len(e.Frame.Raw)
-		s.queue = append(s.queue, e)
+		s.addLocked(e)
 		return false
 	}
 	if s.full == Hangup {
 		s.err = ErrSlowReader
 		return true
 	}
-	if n := len(s.queue); n > 0 && s.queue[n-1].Kind == Gap {
+	if n := len(s.queue); n > s.taken && s.queue[n-1].Kind == Gap {
 		s.queue[n-1].Lost++
 	} else {
-		s.queue = append(s.queue, Event{Kind: Gap, Epoch: e.Epoch, Lost: 1})
+		s.addLocked(Event{Kind: Gap, Epoch: e.Epoch, Lost: 1})
 	}
 	return true
 }
@@ -221,14 +235,14 @@ const marksMax = 64
 // pushMark queues an Up or a Down. They do not count against the queue's
 // limits; a reader that has stopped for many epochs gets a Gap in their place.
 func (s *Sub) pushMark(e Event) {
-	if e.Kind == Up && len(s.queue)-s.frames >= marksMax {
+	if e.Kind == Up && s.waitingLocked()-s.frames >= marksMax {
 		lost := s.frames
-		for _, q := range s.queue {
+		for _, q := range s.queue[s.taken:] {
 			lost += q.Lost
 		}
-		s.queue, s.frames, s.bytes = []Event{{Kind: Gap, Epoch: e.Epoch, Lost: lost}}, 0, 0
+		s.queue, s.taken, s.frames, s.bytes = []Event{{Kind: Gap, Epoch: e.Epoch, Lost: lost}}, 0, 0, 0
 	}
-	s.queue = append(s.queue, e)
+	s.addLocked(e)
 }
 
 func (s *Sub) end(err error) {

@@ -74,6 +74,27 @@ func TestLateSubscriberFirstGetsTheCurrentUp(t *testing.T) {
 	require.ErrorIs(t, err, ErrClosed)
 }
 
+// A queue that is read keeps its size, and its order.
+func TestSubUsesItsSpaceAgain(t *testing.T) {
+	h := new(hub)
+	s := h.subscribe(nil, nil)
+	var in, out uint64
+	for round := range 1000 {
+		for range round%13 + 1 {
+			h.publish(Event{Kind: Received, Epoch: in})
+			in++
+		}
+		for s.waitingLocked() > round%5 {
+			e, ok, _ := s.pop()
+			require.True(t, ok)
+			require.Equal(t, out, e.Epoch)
+			out++
+		}
+	}
+	require.LessOrEqual(t, cap(s.queue), 64)
+	require.Equal(t, in-out, uint64(len(drain(t, s))))
+}
+
 // A Sub of a connection is told of that epoch only; the connection may have
 // ended by then.
 func TestSubOfOneConnection(t *testing.T) {
@@ -117,7 +138,7 @@ func TestSubWithSeveralReaders(t *testing.T) {
 		synctest.Wait()
 		publishN(h, 1, 3)
 		synctest.Wait()
-		require.Empty(t, s.queue)
+		require.Zero(t, s.waitingLocked())
 		s.Close()
 		s.Close()
 		readers.Wait()
