@@ -5,6 +5,7 @@ package main
 import (
 	"errors"
 	"io"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -58,14 +59,30 @@ func portready(t *testing.T, args ...string) (int, *event) {
 	return r.Code, &e
 }
 
-// until reads events up to one of this name about this port.
-func until(t *testing.T, p *clitest.Started, name, about string) event {
+// program is the program at work.
+type program struct {
+	*clitest.Started
+	t    *testing.T
+	seen []event // and not yet asked for
+}
+
+func startProgram(t *testing.T, args ...string) *program {
 	t.Helper()
-	for {
-		line, ok := p.Line()
-		require.True(t, ok, "the program has ended before %s %s", name, about)
-		e := clitest.Decode[event](t, line)
-		if e.Event == name && (about == "" || e.Port != nil && e.Name == about) {
+	return &program{clitest.Start(t, newProgram(), append([]string{"-bridge", bridge}, args...)...), t, nil}
+}
+
+// until waits for an event of this name about this port. Others stay: not all
+// have an order.
+func (p *program) until(name, about string) event {
+	p.t.Helper()
+	for i := 0; ; i++ {
+		if i == len(p.seen) {
+			line, ok := p.Line()
+			require.True(p.t, ok, "the program has ended before %s %s", name, about)
+			p.seen = append(p.seen, clitest.Decode[event](p.t, line))
+		}
+		if e := p.seen[i]; e.Event == name && (about == "" || e.Port != nil && e.Name == about) {
+			p.seen = slices.Delete(p.seen, i, i+1)
 			return e
 		}
 	}
@@ -103,21 +120,21 @@ func TestWaitInstalled(t *testing.T) {
 		{"flowgate", "flowgate-installed", "uid1"},
 		{"ovn", "ovn-installed", "true"},
 	} {
-		program := clitest.Start(t, newProgram(), "-bridge", bridge, "-wait", "p1", "-for", "installed", "-mark", tt.mark)
+		p := startProgram(t, "-wait", "p1", "-for", "installed", "-mark", tt.mark)
 		vsctl(t, s, "set", "interface", "p1", "external_ids:"+tt.key+"="+tt.value)
-		got := until(t, program, "ready", "p1")
+		got := p.until("ready", "p1")
 		require.True(t, got.Installed)
-		require.Equal(t, cli.ExitDone, program.Wait())
+		require.Equal(t, cli.ExitDone, p.Wait())
 	}
 }
 
 // A port that comes only after the wait has begun.
 func TestWaitLater(t *testing.T) {
 	s := start(t, nil)
-	program := clitest.Start(t, newProgram(), "-bridge", bridge, "-wait", "p1")
+	p := startProgram(t, "-wait", "p1")
 	number := add(t, s, "p1", nil)
-	require.Equal(t, number, until(t, program, "ready", "p1").OFPort)
-	require.Equal(t, cli.ExitDone, program.Wait())
+	require.Equal(t, number, p.until("ready", "p1").OFPort)
+	require.Equal(t, cli.ExitDone, p.Wait())
 }
 
 func TestTimeout(t *testing.T) {
@@ -157,35 +174,36 @@ func TestTimeout(t *testing.T) {
 func TestWatch(t *testing.T) {
 	s := start(t, nil)
 	first := add(t, s, "p1", nil)
-	program := clitest.Start(t, newProgram(), "-bridge", bridge, "-watch", "-for", "allocated")
-	require.EqualValues(t, 1, until(t, program, "up", "").Epoch)
-	uuid := until(t, program, "added", "p1").UUID
+	p := startProgram(t, "-watch", "-for", "allocated")
+	require.EqualValues(t, 1, p.until("up", "").Epoch)
+	require.EqualValues(t, 1, p.until("synced", "").Epoch)
+	uuid := p.until("added", "p1").UUID
 	require.NotEmpty(t, uuid)
-	ready := until(t, program, "ready", "p1")
+	ready := p.until("ready", "p1")
 	require.Equal(t, uuid, ready.UUID)
 	require.Equal(t, first, ready.OFPort)
 
 	vsctl(t, s, "set", "interface", "p1", "ofport_request=77")
-	e := until(t, program, "renumbered", "p1")
+	e := p.until("renumbered", "p1")
 	require.Equal(t, first, e.OldOFPort)
 	require.EqualValues(t, 77, e.OFPort)
 	vsctl(t, s, "set", "interface", "p1", "external_ids:flowgate-installed="+uuid)
-	for !until(t, program, "changed", "p1").Installed {
+	for !p.until("changed", "p1").Installed {
 		continue
 	}
 	vsctl(t, s, "add-port", bridge, "bad", "--", "set", "interface", "bad", "type=nosuch")
-	require.Contains(t, until(t, program, "failed", "bad").Error, "could not open network device bad")
+	require.Contains(t, p.until("failed", "bad").Error, "could not open network device bad")
 
 	require.NoError(t, s.Restart(t.Context(), false))
-	require.NotEmpty(t, until(t, program, "down", "").Error)
-	require.EqualValues(t, 2, until(t, program, "up", "").Epoch)
-	require.EqualValues(t, 2, until(t, program, "synced", "").Epoch)
+	require.NotEmpty(t, p.until("down", "").Error)
+	require.EqualValues(t, 2, p.until("up", "").Epoch)
+	require.EqualValues(t, 2, p.until("synced", "").Epoch)
 	require.NoError(t, s.DelPort(t.Context(), bridge, "p1"))
-	require.Equal(t, uuid, until(t, program, "removed", "p1").UUID)
+	require.Equal(t, uuid, p.until("removed", "p1").UUID)
 	add(t, s, "p1", nil)
-	require.NotEqual(t, uuid, until(t, program, "ready", "p1").UUID, "another instance, and the first was told once")
-	program.Interrupt()
-	require.Equal(t, cli.ExitDone, program.Wait())
+	require.NotEqual(t, uuid, p.until("ready", "p1").UUID, "another instance, and the first was told once")
+	p.Interrupt()
+	require.Equal(t, cli.ExitDone, p.Wait())
 }
 
 func TestVersion(t *testing.T) {
@@ -199,8 +217,9 @@ func TestVersion(t *testing.T) {
 
 func TestSignals(t *testing.T) {
 	start(t, nil)
-	watch, process := clitest.StartProcess(t, "-bridge", bridge, "-watch")
-	until(t, watch, "synced", "")
+	started, process := clitest.StartProcess(t, "-bridge", bridge, "-watch")
+	watch := &program{started, t, nil}
+	watch.until("synced", "")
 	require.NoError(t, process.Signal(syscall.SIGTERM))
 	require.Equal(t, cli.ExitDone, watch.Wait())
 

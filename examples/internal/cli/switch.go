@@ -73,7 +73,8 @@ func (s *Switch) Options(log logrus.FieldLogger) (*ofctrl.Options, error) {
 
 // tls reads the files of -p, -c and -C.
 func (s *Switch) tls() (*tls.Config, error) {
-	if s.key == "" && s.cert == "" && s.ca == "" {
+	wanted := strings.HasPrefix(s.Target, "ssl:") || strings.HasPrefix(s.DB, "ssl:")
+	if s.key == "" && s.cert == "" && s.ca == "" && !wanted {
 		return nil, nil
 	}
 	if s.key == "" || s.cert == "" || s.ca == "" {
