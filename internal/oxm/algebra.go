@@ -70,7 +70,9 @@ func Includes(wide, narrow []byte) bool {
 		if !n.ok || n.cur.Field.ID != w.cur.Field.ID {
 			return false
 		}
-		for i := range max(len(w.cur.Value), len(n.cur.Value)) {
+		// At least one byte: tunnel metadata of zero has none left, but is more
+		// than that the option is there.
+		for i := range max(len(w.cur.Value), len(n.cur.Value), 1) {
 			wv, wm := w.cur.at(i)
 			nv, nm := n.cur.at(i)
 			if wm&^nm != 0 || (wv^nv)&wm != 0 {
@@ -119,7 +121,11 @@ func Covers(match, packet []byte) bool {
 		if m.cur.Field.ID.IsTunMetadata() && !same {
 			return false // the option is not there
 		}
-		for i := range len(m.cur.Value) {
+		n := len(m.cur.Value)
+		if same {
+			n = max(n, len(p.cur.Value))
+		}
+		for i := range n {
 			mv, mm := m.cur.at(i)
 			var pv byte
 			if same {

@@ -229,7 +229,7 @@ func FuzzDecodeMatch(f *testing.F) {
 		}
 		require.Equal(t, m.Overlaps(n), n.Overlaps(m))
 		if m.Includes(n) {
-			require.True(t, m.Overlaps(n))
+			require.True(t, m.Overlaps(n) && m.Covers(n))
 			if n.Includes(m) {
 				require.True(t, m.Equal(n), "%s\n%s", m, n)
 			}

@@ -110,7 +110,8 @@ func (m Match) Equal(n Match) bool { return bytes.Equal(m.oxm, n.oxm) }
 // or modify of m picks a flow that matches n.
 func (m Match) Includes(n Match) bool { return oxm.Includes(m.oxm, n.oxm) }
 
-// Overlaps tells whether some packet could match both, as CHECK_OVERLAP asks.
+// Overlaps tells whether some packet could match both, as CHECK_OVERLAP asks. (A
+// flow with the very same match and priority OVS replaces without asking.)
 func (m Match) Overlaps(n Match) bool { return oxm.Overlaps(m.oxm, n.oxm) }
 
 // Covers tells whether m takes a packet. The packet is given as a match that

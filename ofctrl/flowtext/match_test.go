@@ -49,46 +49,53 @@ func TestMatchEqual(t *testing.T) {
 	require.True(t, match(t, "").IsZero())
 }
 
-// The relations between two matches, of which the first includes the second or
-// not, and overlaps it or not.
+// relations are pairs of matches, of which the first includes the second or not,
+// and overlaps it or not.
+var relations = []struct {
+	a, b               string
+	includes, overlaps bool
+}{
+	{"", "", true, true},
+	{"", "tcp,tp_dst=80", true, true},
+	{"tcp,tp_dst=80", "", false, true},
+	{"ip", "tcp", true, true},
+	{"ip", "ipv6", false, false},
+	{"tcp", "udp", false, false},
+	{"tcp,tp_dst=80", "tcp,tp_dst=80", true, true},
+	{"tcp,tp_dst=80", "tcp,tp_src=80", false, true},
+	{"tcp,tp_dst=80", "tcp,tp_src=80,tp_dst=80", true, true},
+	{"ip,nw_src=10.0.0.0/8", "ip,nw_src=10.1.0.0/16", true, true},
+	{"ip,nw_src=10.1.0.0/16", "ip,nw_src=10.0.0.0/8", false, true},
+	{"ip,nw_src=10.1.0.0/16", "ip,nw_src=10.2.0.0/16", false, false},
+	{"reg0=1/1", "reg0=2/2", false, true},
+	{"reg0=1/1", "reg0=3", true, true},
+	{"reg0=1/1", "reg0=2", false, false},
+	{"reg0=1", "xreg0=0x100000002", true, true},
+	{"reg1=2", "xreg0=0x100000002", true, true},
+	{"reg1=3", "xreg0=0x100000002", false, false},
+	{"xreg0=0x100000002", "reg0=1", false, true},
+	{"xreg0=0x100000002", "xxreg0=0x00000001000000020000000300000004", true, true},
+	{"vlan_tci=0x1000/0x1000", "dl_vlan=5", true, true},
+	{"dl_vlan=5", "dl_vlan=5,dl_vlan_pcp=2", true, true},
+	{"dl_vlan=0xffff", "dl_vlan=5", false, false},
+	{"dl_vlan_pcp=2", "dl_vlan=5", false, true},
+	{"in_port=1", "in_port=2", false, false},
+	{"ct_state=+trk", "ct_state=+trk+new", true, true},
+	{"ct_state=-trk", "ct_state=+trk+new", false, false},
+	{"ip,nw_frag=first", "ip,nw_frag=yes", false, true},
+	{"ip,nw_frag=yes", "ip,nw_frag=first", true, true},
+	{"packet_type=(1,0x800)", "packet_type=(1,0x86dd)", false, false},
+	{"tun_metadata0", "in_port=1", false, true},
+	{"tun_metadata0", "tun_metadata0=0", true, true},
+	{"tun_metadata0=0", "tun_metadata0", false, true},
+	{"tun_metadata0", "tun_metadata0=5", true, true},
+	{"tun_metadata0=0", "tun_metadata0=5", false, false},
+	{"tun_metadata0=5", "tun_metadata0=0x105", false, false},
+	{"conj_id=1", "conj_id=2", false, false},
+}
+
 func TestMatchRelations(t *testing.T) {
-	for _, c := range []struct {
-		a, b               string
-		includes, overlaps bool
-	}{
-		{"", "", true, true},
-		{"", "tcp,tp_dst=80", true, true},
-		{"tcp,tp_dst=80", "", false, true},
-		{"ip", "tcp", true, true},
-		{"ip", "ipv6", false, false},
-		{"tcp", "udp", false, false},
-		{"tcp,tp_dst=80", "tcp,tp_dst=80", true, true},
-		{"tcp,tp_dst=80", "tcp,tp_src=80", false, true},
-		{"tcp,tp_dst=80", "tcp,tp_src=80,tp_dst=80", true, true},
-		{"ip,nw_src=10.0.0.0/8", "ip,nw_src=10.1.0.0/16", true, true},
-		{"ip,nw_src=10.1.0.0/16", "ip,nw_src=10.0.0.0/8", false, true},
-		{"ip,nw_src=10.1.0.0/16", "ip,nw_src=10.2.0.0/16", false, false},
-		{"reg0=1/1", "reg0=2/2", false, true},
-		{"reg0=1/1", "reg0=3", true, true},
-		{"reg0=1/1", "reg0=2", false, false},
-		{"reg0=1", "xreg0=0x100000002", true, true},
-		{"reg1=2", "xreg0=0x100000002", true, true},
-		{"reg1=3", "xreg0=0x100000002", false, false},
-		{"xreg0=0x100000002", "reg0=1", false, true},
-		{"xreg0=0x100000002", "xxreg0=0x00000001000000020000000300000004", true, true},
-		{"vlan_tci=0x1000/0x1000", "dl_vlan=5", true, true},
-		{"dl_vlan=5", "dl_vlan=5,dl_vlan_pcp=2", true, true},
-		{"dl_vlan=0xffff", "dl_vlan=5", false, false},
-		{"dl_vlan_pcp=2", "dl_vlan=5", false, true},
-		{"in_port=1", "in_port=2", false, false},
-		{"ct_state=+trk", "ct_state=+trk+new", true, true},
-		{"ct_state=-trk", "ct_state=+trk+new", false, false},
-		{"ip,nw_frag=first", "ip,nw_frag=yes", false, true},
-		{"ip,nw_frag=yes", "ip,nw_frag=first", true, true},
-		{"packet_type=(1,0x800)", "packet_type=(1,0x86dd)", false, false},
-		{"tun_metadata0", "in_port=1", false, true},
-		{"conj_id=1", "conj_id=2", false, false},
-	} {
+	for _, c := range relations {
 		a, b := match(t, c.a), match(t, c.b)
 		name := fmt.Sprintf("%q and %q", c.a, c.b)
 		require.Equal(t, c.includes, a.Includes(b), name)

@@ -107,3 +107,32 @@ func TestSwitchRefusals(t *testing.T) {
 	}
 	require.Empty(t, dump(t, s, byOfctl))
 }
+
+// The relations of two matches are those by which a switch deletes and finds
+// overlaps.
+func TestMatchRelationsAgainstOVS(t *testing.T) {
+	s := newOVS(t)
+	p := dial(t, s, byFlowgate)
+	for _, c := range relations {
+		a, b := match(t, c.a), match(t, c.b)
+		add := func(m flowtext.Match, flags flowtext.Flags) *flowtext.FlowMod {
+			f := flowtext.Flow{Match: m, Flags: flags}
+			return f.FlowMod(flowtext.Add)
+		}
+		clear := (&flowtext.Flow{}).FlowMod(flowtext.Delete)
+		remove := (&flowtext.Flow{Match: a}).FlowMod(flowtext.Delete)
+
+		refused := p.send(clear, add(a, 0), add(b, flowtext.CheckOverlap))
+		_, overlaps := refused[2]
+		require.Equal(t, overlaps, a.Overlaps(b) && !a.Equal(b), "%q overlaps %q: %v", c.a, c.b, refused)
+		require.Empty(t, p.send(clear, add(b, 0), remove))
+		left := 0
+		for _, body := range p.flows() {
+			for _, err := range flowtext.DecodeFlowStats(body) {
+				require.NoError(t, err)
+				left++
+			}
+		}
+		require.Equal(t, left == 0, a.Includes(b), "%q includes %q", c.a, c.b)
+	}
+}
