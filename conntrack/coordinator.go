@@ -189,23 +189,29 @@ func (c *Coordinator) Sync(ctx context.Context, conn *ofctrl.Conn) error {
 	return err
 }
 
-// begin starts a round. For a connection whose last round failed for a reason
-// that still holds it returns that error again, silently.
+// begin starts a round. For a connection whose last round has failed for a reason
+// that would fail another, it waits until the reason is gone.
 func (c *Coordinator) begin(ctx context.Context, conn *ofctrl.Conn) (*round, error) {
 	c.mu.Lock()
 	last := c.round
 	c.started = true
 	err := checkOrder(c.gates)
-	if err != nil && text(c.status.Err) != text(err) {
+	told := text(c.status.Err) == text(err)
+	if err != nil && !told {
 		c.status.Phase, c.status.Since, c.status.Err = Failed, time.Now(), err
 		c.hist.add(c.status)
 	}
 	c.mu.Unlock()
-	if err == nil && last != nil && last.conn == conn {
-		err = last.stillFails(ctx)
-	}
 	if err != nil {
+		if told {
+			<-ctx.Done()
+		}
 		return nil, err
+	}
+	if last != nil && last.conn == conn {
+		if err := last.awaitMend(ctx); err != nil {
+			return nil, err
+		}
 	}
 	if last != nil {
 		last.cancel(ErrStale)

@@ -5,6 +5,7 @@ package conntrack
 import (
 	"context"
 	"errors"
+	"time"
 )
 
 // succeed ends the round as open.
@@ -80,28 +81,38 @@ func (r *round) lost(cause error) {
 	}
 }
 
-// stillFails returns the error of a failed round again if another round in the
-// same epoch would only fail in the same way.
-func (r *round) stillFails(ctx context.Context) error {
+// awaitMend waits, after a failed round, as long as another round in the same
+// epoch would only fail in the same way.
+func (r *round) awaitMend(ctx context.Context) error {
 	r.c.mu.Lock()
 	err := r.err
 	r.c.mu.Unlock()
 	switch {
 	case errors.Is(err, ErrLate):
-		return err
-	case errors.Is(err, ErrController) && r.c.flag != nil:
-		mended := try(ctx, func(ctx context.Context) error {
+		<-ctx.Done()
+		return context.Cause(ctx)
+	case !errors.Is(err, ErrController):
+		return nil
+	}
+	ticker := time.NewTicker(r.c.opts.BackoffMax)
+	defer ticker.Stop()
+	for {
+		err := try(ctx, func(ctx context.Context) error {
 			bridge, err := r.c.flag.db.Bridge(ctx, r.c.opts.Bridge)
 			if err == nil {
 				err = refuseController(bridge)
 			}
 			return err
 		})
-		if mended != nil {
-			return err
+		if err == nil {
+			return nil
+		}
+		select {
+		case <-ticker.C:
+		case <-ctx.Done():
+			return context.Cause(ctx)
 		}
 	}
-	return nil
 }
 
 // permanent reports whether nothing but a person, or the next epoch, can mend a
