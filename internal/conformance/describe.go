@@ -134,16 +134,17 @@ func describePacketIn2(msg []byte) (string, bool) {
 	if err != nil || vendor != ofp.NiciraVendor || subtype != ofp.NiciraPacketIn2 {
 		return "", false
 	}
-	text := fmt.Sprintf("packet-in2 xid=%d", binary.BigEndian.Uint32(msg[4:]))
+	var text strings.Builder
+	fmt.Fprintf(&text, "packet-in2 xid=%d", binary.BigEndian.Uint32(msg[4:]))
 	for len(body) >= 4 {
 		typ, n := binary.BigEndian.Uint16(body), int(binary.BigEndian.Uint16(body[2:]))
 		if n < 4 || n > len(body) {
 			break
 		}
-		text += fmt.Sprintf(" %d:%x", typ, body[4:n])
+		fmt.Fprintf(&text, " %d:%x", typ, body[4:n])
 		body = body[min((n+7)&^7, len(body)):]
 	}
-	return text, true
+	return text.String(), true
 }
 
 func describeMultipart(parts [][]byte) []string {
@@ -169,7 +170,7 @@ func describeEntries(msg []byte) []string {
 		return []string{err.Error()}
 	}
 	var lines []string
-	switch m.Type { //nolint:exhaustive // the others are shown as bytes
+	switch m.Type {
 	case ofp.MultipartPortDesc:
 		for p, err := range ofp.ParsePortDesc(msg) {
 			lines = append(lines, "  "+portText(p)+errText(err))

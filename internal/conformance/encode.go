@@ -106,7 +106,7 @@ func encodeHello(xid uint32, args []string) ([]byte, error) {
 		return b, err
 	}
 	var versions ofp.Versions
-	for _, a := range strings.Split(args[0], ",") {
+	for a := range strings.SplitSeq(args[0], ",") {
 		v, err := number(a, 8)
 		if err != nil {
 			return nil, err
@@ -263,12 +263,12 @@ func encodeBucket(i int, words []string) ([]byte, error) {
 	for _, w := range words {
 		key, value, _ := strings.Cut(w, "=")
 		n, err := number(value, 32)
-		switch {
-		case key == "id":
+		switch key {
+		case "id":
 			id = n
-		case key == "weight":
+		case "weight":
 			properties = append(properties, 0, 0, 0, 8, byte(n>>8), byte(n), 0, 0)
-		case key == "watch_port", key == "watch_group":
+		case "watch_port", "watch_group":
 			typ := byte(1)
 			if key == "watch_group" {
 				typ = 2

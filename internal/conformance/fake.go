@@ -129,6 +129,9 @@ func (f *fake) flows(context.Context) ([]string, error) { return f.sw.Flows(), n
 
 func (f *fake) groups(context.Context) ([]string, error) { return f.sw.Groups(), nil }
 
-func (f *fake) inject(context.Context, string, string) error { return fmt.Errorf("not modelled") }
+func (f *fake) inject(_ context.Context, port, packet string) error {
+	_, err := f.sw.Inject(port, packet)
+	return err
+}
 
-func (f *fake) sent(context.Context, string) (uint64, error) { return 0, fmt.Errorf("not modelled") }
+func (f *fake) sent(_ context.Context, port string) (uint64, error) { return f.sw.Sent(port), nil }

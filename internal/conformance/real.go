@@ -165,11 +165,18 @@ func (r *real) groups(ctx context.Context) ([]string, error) {
 }
 
 func (r *real) inject(ctx context.Context, port, packet string) error {
-	hex, err := r.sb.Ofctl(ctx, "compose-packet", packet)
+	dump, err := r.sb.Ofctl(ctx, "compose-packet", packet)
 	if err != nil {
 		return err
 	}
-	return r.sb.Inject(ctx, port, strings.TrimSpace(hex))
+	// Each line is an offset, two spaces, then up to 16 bytes.
+	var hex strings.Builder
+	for line := range strings.Lines(dump) {
+		if _, digits, ok := strings.Cut(line, "  "); ok {
+			hex.WriteString(strings.NewReplacer(" ", "", "-", "", "\n", "").Replace(digits))
+		}
+	}
+	return r.sb.Inject(ctx, port, hex.String())
 }
 
 func (r *real) sent(ctx context.Context, port string) (uint64, error) {

@@ -17,6 +17,7 @@ func (sw *Switch) start() {
 	sw.meters = make(map[uint32]*meter)
 	sw.ports = make(map[string]*port)
 	sw.numbers = portNumbers{}
+	sw.macs, sw.connections = make(map[string]uint32), make(map[string]*connection)
 	sw.generation, sw.generated, sw.primary = 0, false, false
 	sw.ports[sw.name] = &port{number: ofp.PortLocal, name: sw.name, typ: "internal", hw: sw.row.hw, mayEnable: true}
 	sw.failMode()

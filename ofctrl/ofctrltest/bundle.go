@@ -92,7 +92,7 @@ func (p *peer) bundleControl(h ofp.Header, msg []byte) *refusal {
 		return badLength
 	}
 	b := p.bundles[c.ID]
-	switch c.Type { //nolint:exhaustive // replies are refused
+	switch c.Type {
 	case ofp.BundleOpen:
 		if b != nil {
 			p.dropBundle(b)
@@ -163,7 +163,7 @@ func (p *peer) bundleAdd(h ofp.Header, msg []byte) *refusal {
 	if err != nil {
 		return badBundledLength
 	}
-	switch ih.Type { //nolint:exhaustive // lib/ofp-bundle.c:ofputil_is_bundlable
+	switch ih.Type { // lib/ofp-bundle.c:ofputil_is_bundlable
 	case ofp.TypeFlowMod, ofp.TypeGroupMod, ofp.TypePortMod, ofp.TypePacketOut:
 	default:
 		return notBundleable

@@ -172,7 +172,7 @@ const (
 	nxCTFlush           = 32
 )
 
-func (p *peer) experimenter(h ofp.Header, msg []byte) *refusal {
+func (p *peer) experimenter(msg []byte) *refusal {
 	vendor, subtype, body, err := ofp.ParseExperimenter(msg)
 	switch {
 	case err != nil:
@@ -195,9 +195,15 @@ func (p *peer) experimenter(h ofp.Header, msg []byte) *refusal {
 		}
 		p.config.controllerID = binary.BigEndian.Uint16(body[6:])
 		return nil
-	case nxCTFlushZone, nxCTFlush:
-		return nil // there is no connection tracking
+	case nxCTFlushZone:
+		if len(body) != 8 {
+			return badLength
+		}
+		p.sw.flushConnections(binary.BigEndian.Uint16(body[6:]), false)
+		return nil
+	case nxCTFlush: // its tuple and zone are not looked at
+		p.sw.flushConnections(0, true)
+		return nil
 	}
-	_ = h
 	return badSubtype
 }

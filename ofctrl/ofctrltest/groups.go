@@ -178,7 +178,7 @@ func (m *groupMod) check() *refusal {
 		other, hasGroup := b.watch(watchGroupID)
 		switch g.typ {
 		case groupFastFailover:
-			if !(hasPort && port != portAny) && !(hasGroup && other != groupAny) {
+			if (!hasPort || port == portAny) && (!hasGroup || other == groupAny) {
 				return invalidGroup
 			}
 		case groupSelect:

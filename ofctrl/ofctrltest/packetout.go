@@ -50,7 +50,7 @@ func (sw *Switch) decodePacketOut(msg []byte) (*packetOut, *refusal) {
 	if in, ok := match.Field("in_port_oxm"); ok {
 		m.inPort = binary.BigEndian.Uint32(in.Value)
 	}
-	if !(m.inPort < 0xff00 || m.inPort == ofp.PortLocal || m.inPort == ofp.PortController || m.inPort == portAny) {
+	if m.inPort >= 0xff00 && m.inPort != ofp.PortLocal && m.inPort != ofp.PortController && m.inPort != portAny {
 		return nil, badRequestPort
 	}
 	var refs references

@@ -11,6 +11,16 @@ type portStats struct {
 	rxPackets, rxBytes, txPackets, txBytes uint64
 }
 
+// Sent returns how many packets a port has sent since it was added.
+func (sw *Switch) Sent(port string) uint64 {
+	sw.vs.mu.Lock()
+	defer sw.vs.mu.Unlock()
+	if p := sw.ports[port]; p != nil {
+		return p.stats.txPackets
+	}
+	return 0
+}
+
 // portStatistics is OFPMP_PORT_STATS (7.3.5.6), without the properties: of the
 // counters, only packets and bytes are counted.
 func (sw *Switch) portStatistics(body []byte, r *multipartReply) *refusal {

@@ -16,7 +16,7 @@ func (p *peer) receive(h ofp.Header, msg []byte) {
 		return
 	}
 	if h.Version != ofp.Version {
-		switch h.Type { //nolint:exhaustive // the others are refused
+		switch h.Type {
 		case ofp.TypeHello, ofp.TypeError, ofp.TypeEchoRequest, ofp.TypeEchoReply:
 		default:
 			p.refuse(badVersion, msg)
@@ -70,7 +70,7 @@ func (p *peer) handle(h ofp.Header, msg []byte) *refusal {
 	case ofp.TypeRoleRequest:
 		return p.roleRequest(h, msg)
 	case ofp.TypeExperimenter:
-		return p.experimenter(h, msg)
+		return p.experimenter(msg)
 	case ofp.TypeMultipartRequest:
 		return p.multipart(h, msg)
 	case ofp.TypeBundleControl, ofp.TypeBundleAdd, ofp.TypeFlowMod, ofp.TypeGroupMod, ofp.TypeMeterMod,

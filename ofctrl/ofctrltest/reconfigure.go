@@ -107,7 +107,8 @@ func (sw *Switch) followDevice(p *port, row *interfaceRow) {
 
 // writeBack writes a port's number, or why there is none, into its row.
 func (sw *Switch) writeBack(row *interfaceRow) {
-	ofport, message, mac := row.ofport, "", row.mac
+	var ofport int
+	var message, mac string
 	switch p := sw.ports[row.name]; {
 	case p != nil && p.number == ofp.PortLocal:
 		ofport, mac = localOFPort, macText(p.hw)

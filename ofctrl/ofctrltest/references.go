@@ -18,7 +18,6 @@ type references struct {
 
 func (r *references) hasPort(n uint32) bool  { return slices.Contains(r.ports, n) }
 func (r *references) hasGroup(n uint32) bool { return slices.Contains(r.groups, n) }
-func (r *references) hasMeter(n uint32) bool { return slices.Contains(r.meters, n) }
 
 // ofp_instruction_type.
 const (

@@ -26,7 +26,6 @@ var (
 	requestNotAllowed  = refused(1, 5)
 	badLength          = refused(1, 6)
 	bufferUnknown      = refused(1, 8)
-	badTableID         = refused(1, 9)
 	isSecondary        = refused(1, 10)
 	badRequestPort     = refused(1, 11)
 	badActionType      = refused(2, 0)

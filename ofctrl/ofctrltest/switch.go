@@ -57,20 +57,23 @@ type Switch struct {
 	log  logrus.FieldLogger
 
 	// Everything below is guarded by vs.mu.
-	row        *bridgeRow
-	peers      []*peer
-	numbers    portNumbers
-	ports      map[string]*port
-	tables     tables
-	groups     map[uint32]*group
-	meters     map[uint32]*meter
-	generation uint64 // of role requests
-	generated  bool   // a generation has been seen
-	primary    bool   // a primary controller is configured
-	connects   int
-	after      []func() // to do when the message at hand is answered
-	record     record
-	faults     faults
+	row     *bridgeRow
+	peers   []*peer
+	numbers portNumbers
+	ports   map[string]*port
+	tables  tables
+	groups  map[uint32]*group
+	meters  map[uint32]*meter
+	// The datapath: addresses that NORMAL has learned, tracked connections.
+	macs        map[string]uint32
+	connections map[string]*connection
+	generation  uint64 // of role requests
+	generated   bool   // a generation has been seen
+	primary     bool   // a primary controller is configured
+	connects    int
+	after       []func() // to do when the message at hand is answered
+	record      record
+	faults      faults
 }
 
 var _ ofctrl.Connector = (*Switch)(nil)

@@ -3,6 +3,8 @@
 package ofctrltest
 
 import (
+	"slices"
+
 	"github.com/flowgate/flowgate/internal/ofp"
 	"github.com/flowgate/flowgate/ofctrl/flowtext"
 )
@@ -48,8 +50,8 @@ func (tx *transaction) changed(undo func()) { tx.undo = append(tx.undo, undo) }
 
 // rollBack restores what was before.
 func (tx *transaction) rollBack() {
-	for i := len(tx.undo) - 1; i >= 0; i-- {
-		tx.undo[i]()
+	for _, undo := range slices.Backward(tx.undo) {
+		undo()
 	}
 	tx.fatal = tx.orphans
 }
