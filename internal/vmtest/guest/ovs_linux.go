@@ -45,6 +45,15 @@ func prepare() error {
 	if _, err := run(context.Background(), "ip", "link", "set", "lo", "up"); err != nil {
 		return err
 	}
+	// Package net looks once which protocols work, and finds no IPv6 in a pod
+	// whose loopback device is down.
+	l, err := net.Listen("tcp", ":0")
+	if err != nil {
+		return err
+	}
+	if err := l.Close(); err != nil {
+		return err
+	}
 	// Conntrack says in the kernel's messages why a packet is invalid.
 	return errors.Join(
 		os.WriteFile("/proc/sys/net/netfilter/nf_conntrack_log_invalid", []byte("6"), 0),

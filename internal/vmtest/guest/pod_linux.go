@@ -126,6 +126,9 @@ func (p *pod) addPort() []string {
 
 // addPorts adds the pods' ports in one transaction, and waits for ovs-vswitchd.
 func (o *openVSwitch) addPorts(ctx context.Context, pods []*pod) error {
+	if len(pods) == 0 {
+		return nil
+	}
 	var args []string
 	for _, p := range pods {
 		args = append(args, p.addPort()...)
