@@ -200,6 +200,10 @@ func (p *picture) portStatus(now time.Time, reason ofp.PortReason, port ofp.Port
 }
 
 func (p *picture) setPort(port ofp.Port) *group {
+	if old := p.ports[port.Number]; old != nil && old.Name != port.Name { // listed twice
+		other := p.group(old.Name)
+		other.numbers = slices.DeleteFunc(other.numbers, func(n uint32) bool { return n == port.Number })
+	}
 	g := p.group(port.Name)
 	if !slices.Contains(g.numbers, port.Number) {
 		g.numbers = append(g.numbers, port.Number)
