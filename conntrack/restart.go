@@ -84,13 +84,32 @@ func kill(ctx context.Context, pidfile string) error {
 	if err != nil && !errors.Is(err, os.ErrProcessDone) {
 		return fmt.Errorf("stop ovs-vswitchd: %w", err)
 	}
+	if err := until(ctx, func() bool { return !isVswitchd(pid) }); err != nil {
+		return fmt.Errorf("ovs-vswitchd (pid %d) does not end: %w", pid, err)
+	}
+	// Whoever has started it is given a moment to notice. Not everybody does.
+	ctx, cancel := context.WithTimeout(ctx, reapTime)
+	defer cancel()
+	_ = until(ctx, func() bool {
+		_, err := os.Stat(fmt.Sprintf("/proc/%d", pid))
+		return err != nil
+	})
+	return nil
+}
+
+// reapTime is how long an ended process may stay a zombie before it is given up
+// on.
+const reapTime = time.Second
+
+// until looks at a condition again and again.
+func until(ctx context.Context, condition func() bool) error {
 	ticker := time.NewTicker(5 * time.Millisecond)
 	defer ticker.Stop()
-	for isVswitchd(pid) {
+	for !condition() {
 		select {
 		case <-ticker.C:
 		case <-ctx.Done():
-			return fmt.Errorf("ovs-vswitchd (pid %d) does not end: %w", pid, context.Cause(ctx))
+			return context.Cause(ctx)
 		}
 	}
 	return nil
