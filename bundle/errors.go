@@ -137,12 +137,17 @@ func (e *Error) verdict() string {
 		return "not committed: "
 	case e.Applied > 0:
 		return fmt.Sprintf("the first %d messages were applied, the others not: ", e.Applied)
-	case e.Stage == StageCommit:
+	case e.Stage == StageCommit && isRefusal(e.Err):
 		return "refused at the commit, nothing changed: "
 	case e.ID == 0:
 		return "not sent, nothing changed: "
 	}
 	return "not committed, nothing changed: "
+}
+
+func isRefusal(err error) bool {
+	_, ok := errors.AsType[*ofctrl.SwitchError](err)
+	return ok
 }
 
 const failuresShown = 3
