@@ -58,9 +58,9 @@ func notes(st conntrack.Status) []string {
 	switch {
 	case late:
 	case st.Kind == conntrack.Unheld:
-		all = append(all, "not held: ovs-vswitchd forwards already")
+		all = slices.Insert(all, 0, "not held: ovs-vswitchd forwards already")
 	case st.Kind == conntrack.Blip || st.Kind == conntrack.AgentStart:
-		all = append(all, "not held: ovs-vswitchd has lived on with its flows")
+		all = slices.Insert(all, 0, "not held: ovs-vswitchd has lived on with its flows")
 	}
 	if len(st.Missing) > 0 {
 		all = append(all, "opened without "+strings.Join(st.Missing, ", "))
