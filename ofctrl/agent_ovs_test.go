@@ -99,7 +99,7 @@ func TestOVSRoles(t *testing.T) {
 	ovs, first := dialOVS(t, nil)
 	second, err := ofctrl.Dial(ctx, ovs.MgmtAddr("br0"), nil)
 	require.NoError(t, err)
-	defer second.Close() //nolint:errcheck // always nil
+	defer second.Close()
 	sub := first.Subscribe(&ofctrl.SubOptions{Types: []uint8{ofctrl.TypeRoleStatus}})
 	state, err := first.SetRole(ctx, ofctrl.RolePrimary, 5)
 	require.NoError(t, err)

@@ -28,7 +28,7 @@ func sockets(b *testing.B) (ours, theirs net.Conn) {
 	b.Helper()
 	ln, err := net.Listen("unix", filepath.Join(b.TempDir(), "s"))
 	require.NoError(b, err)
-	defer ln.Close() //nolint:errcheck // of a test
+	defer ln.Close()
 	ours, err = net.Dial("unix", ln.Addr().String())
 	require.NoError(b, err)
 	theirs, err = ln.Accept()
@@ -187,7 +187,7 @@ func benchmarkPipeline(b *testing.B, size int, send func(context.Context, *ofctr
 
 func BenchmarkPipelineStream(b *testing.B) {
 	s, theirs := benchStream(b)
-	go io.Copy(io.Discard, theirs) //nolint:errcheck // until it is closed
+	go io.Copy(io.Discard, theirs)
 	fm := benchFlow()
 	b.SetBytes(int64(fm.Len()))
 	b.ReportAllocs()

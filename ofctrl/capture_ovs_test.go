@@ -28,23 +28,6 @@ var captureFlag = flag.Bool("capture", false, "renew testdata/ovs from what Open
 
 const captureDir = "testdata/ovs"
 
-// captured reads the messages of testdata/ovs whose names begin with prefix.
-func captured(tb testing.TB, prefix string) map[string][]byte {
-	tb.Helper()
-	files, err := filepath.Glob(filepath.Join(captureDir, prefix+"*.hex"))
-	require.NoError(tb, err)
-	require.NotEmpty(tb, files, prefix)
-	msgs := make(map[string][]byte)
-	for _, file := range files {
-		text, err := os.ReadFile(file) //nolint:gosec // a file of the tests
-		require.NoError(tb, err)
-		msg, err := hex.DecodeString(strings.Join(strings.Fields(string(text)), ""))
-		require.NoError(tb, err, file)
-		msgs[strings.TrimSuffix(filepath.Base(file), ".hex")] = msg
-	}
-	return msgs
-}
-
 // catcher keeps one message of each name.
 type catcher struct {
 	mu    sync.Mutex
@@ -101,7 +84,7 @@ func TestOVSCapture(t *testing.T) {
 	caught := &catcher{msgs: make(map[string][]byte)}
 	c, err := ofctrl.Dial(ctx, ovs.MgmtAddr("br0"), &ofctrl.Options{Trace: &ofctrl.Trace{Received: caught.received}})
 	require.NoError(t, err)
-	defer c.Close() //nolint:errcheck // always nil
+	defer c.Close()
 	ofctl := func(args ...string) {
 		t.Helper()
 		_, err := ovs.Ofctl(ctx, args...)
@@ -213,7 +196,7 @@ func TestOVSCapture(t *testing.T) {
 	ofctl("del-flows", "br0")
 	other, err := ofctrl.Dial(ctx, ovs.MgmtAddr("br0"), nil)
 	require.NoError(t, err)
-	defer other.Close() //nolint:errcheck // always nil
+	defer other.Close()
 	_, err = other.Do(ctx, ofctrl.RawMessage([]byte{6, 24, 0, 24, 0, 0, 0, 0, 0, 0, 0, 2, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2}))
 	require.NoError(t, err)
 	require.NoError(t, c.Barrier(ctx))

@@ -116,7 +116,7 @@ func (e *SwitchError) CodeName() string {
 
 // Is reports whether target is a *SwitchError of the same type and code.
 func (e *SwitchError) Is(target error) bool {
-	t, ok := target.(*SwitchError) //nolint:errorlint // Is is called for each error of the chain
+	t, ok := target.(*SwitchError)
 	return ok && t.Type == e.Type && t.Code == e.Code && t.Vendor == e.Vendor
 }
 

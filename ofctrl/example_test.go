@@ -18,17 +18,20 @@ import (
 // fakeSwitch is what the examples talk to, in place of Open vSwitch.
 func fakeSwitch() *ofctrltest.Switch {
 	sw, err := ofctrltest.Start(&ofctrltest.Options{Name: "br-int"})
-	if err != nil {
-		log.Fatal(err)
-	}
+	must(err)
 	return sw
+}
+
+// must stands for the handling of errors.
+func must(err error) {
+	if err != nil {
+		log.Panic(err)
+	}
 }
 
 func flow(text string) ofctrl.Message {
 	m, err := flowtext.ParseFlow(text, nil)
-	if err != nil {
-		log.Fatal(err)
-	}
+	must(err)
 	return m
 }
 
@@ -37,21 +40,15 @@ func ExampleDial() {
 	sw := fakeSwitch()
 	defer sw.Close()
 	dir, err := os.MkdirTemp("", "example")
-	if err != nil {
-		log.Fatal(err)
-	}
-	defer os.RemoveAll(dir) //nolint:errcheck // of an example
+	must(err)
+	defer os.RemoveAll(dir)
 	socket := filepath.Join(dir, "br-int.mgmt")
-	if err := sw.ListenUnix(socket); err != nil {
-		log.Fatal(err)
-	}
+	must(sw.ListenUnix(socket))
 
 	ctx := context.Background()
 	conn, err := ofctrl.Dial(ctx, "unix:"+socket, nil) // on a host: Dial(ctx, "br-int", nil)
-	if err != nil {
-		log.Fatal(err)
-	}
-	defer conn.Close() //nolint:errcheck // always nil
+	must(err)
+	defer conn.Close()
 
 	err = conn.Exec(ctx, flow("table=0,in_port=1,actions=output:2"), flow("table=254,actions=drop"))
 	failures, _ := errors.AsType[ofctrl.Failures](err)
@@ -81,17 +78,13 @@ func ExampleSession() {
 	go func() { ended <- sess.Run(ctx) }()
 
 	conn, err := sess.Conn(ctx)
-	if err != nil {
-		log.Fatal(err)
-	}
+	must(err)
 	fmt.Println("epoch", conn.Epoch(), sess.Status().State, sw.Flows())
 
 	sw.Restart() // ovs-vswitchd: every flow is lost
 	<-conn.Context().Done()
 	next, err := sess.Conn(ctx)
-	if err != nil {
-		log.Fatal(err)
-	}
+	must(err)
 	fmt.Println("epoch", next.Epoch(), sess.Status().State, sw.Flows())
 	fmt.Println("the old connection:", errors.Is(conn.Barrier(ctx), ofctrl.ErrClosed))
 	cancel()
@@ -112,13 +105,11 @@ func ExampleSession_Subscribe() {
 	sess := ofctrl.NewSession(sw, nil)
 	sub := sess.Subscribe(&ofctrl.SubOptions{Types: []uint8{ofctrl.TypePortStatus}})
 	defer sub.Close()
-	go sess.Run(ctx) //nolint:errcheck // ends with ctx
+	go sess.Run(ctx)
 
 	n := 0
 	for e, err := range sub.All(ctx) {
-		if err != nil {
-			log.Fatal(err)
-		}
+		must(err)
 		switch e.Kind {
 		case ofctrl.Up:
 			fmt.Println("up, epoch", e.Epoch)
@@ -147,25 +138,17 @@ func ExampleConn_Pipeline() {
 	defer sw.Close()
 	ctx := context.Background()
 	nc, err := sw.Connect(ctx, nil)
-	if err != nil {
-		log.Fatal(err)
-	}
+	must(err)
 	conn, err := ofctrl.Client(ctx, nc, nil)
-	if err != nil {
-		log.Fatal(err)
-	}
-	defer conn.Close() //nolint:errcheck // always nil
+	must(err)
+	defer conn.Close()
 
 	p := conn.Pipeline()
 	defer p.Close()
 	for port := range 3000 {
-		if err := p.Send(ctx, flow(fmt.Sprintf("in_port=%d,actions=drop", port+1))); err != nil {
-			log.Fatal(err)
-		}
+		must(p.Send(ctx, flow(fmt.Sprintf("in_port=%d,actions=drop", port+1))))
 	}
-	if err := p.Send(ctx, flow("in_port=1,actions=group:7")); err != nil {
-		log.Fatal(err)
-	}
+	must(p.Send(ctx, flow("in_port=1,actions=group:7")))
 	err = p.Sync(ctx) // all are processed
 	fmt.Println(err)
 	fmt.Println("no such group:", errors.Is(err, ofctrl.ErrBadOutGroup))
@@ -181,9 +164,7 @@ func ExampleConn_Pipeline() {
 func ExampleListen() {
 	ctx := context.Background()
 	ln, err := ofctrl.Listen(ctx, "ptcp:0:127.0.0.1", nil)
-	if err != nil {
-		log.Fatal(err)
-	}
+	must(err)
 	ended := make(chan error)
 	go func() {
 		for {
@@ -193,7 +174,7 @@ func ExampleListen() {
 				return
 			}
 			go func() {
-				defer conn.Close() //nolint:errcheck // always nil
+				defer conn.Close()
 				fmt.Printf("datapath %016x\n", conn.Features().DatapathID)
 				<-conn.Context().Done()
 			}()

@@ -205,14 +205,14 @@ func FuzzStream(f *testing.F) {
 	f.Fuzz(func(t *testing.T, stream []byte) {
 		ours, theirs := net.Pipe()
 		go func() {
-			defer theirs.Close() //nolint:errcheck // of a test
+			defer theirs.Close()
 			const hello, setUp = 16, 8 + 12 + 20 + 8
 			_, _ = io.ReadFull(theirs, make([]byte, hello))
 			_, _ = theirs.Write(ofp.Hello(nil, ofp.OnlyVersion15, 1))
 			_, _ = io.ReadFull(theirs, make([]byte, setUp))
 			start := ofp.AppendFeatures(nil, xidFeatures, ofp.Features{})
 			start = append(start, ofp.Empty(nil, ofp.TypeBarrierReply, xidBarrier)...)
-			go io.Copy(io.Discard, theirs) //nolint:errcheck // until it is closed
+			go io.Copy(io.Discard, theirs)
 			_, _ = theirs.Write(append(start, stream...))
 		}()
 		c, err := Client(t.Context(), ours, nil)

@@ -111,7 +111,7 @@ func (h *handshake) hello(ctx context.Context) error {
 	if err != nil {
 		return step(xidHello, err)
 	}
-	switch head.Type { //nolint:exhaustive // the rest is one case
+	switch head.Type {
 	case ofp.TypeError:
 		return step(xidHello, h.refusal(0, msg))
 	case ofp.TypeHello:

@@ -221,7 +221,7 @@ func TestHandshakeWithAHostilePeer(t *testing.T) {
 				var work sync.WaitGroup
 				defer work.Wait()
 				work.Go(func() { tt.peer(peer) })
-				defer peer.Close() //nolint:errcheck // of a test
+				defer peer.Close()
 				began := time.Now()
 				c, err := ofctrl.Client(t.Context(), nc, tt.options)
 				if err == nil {

@@ -21,8 +21,15 @@ import (
 	"github.com/flowgate/flowgate/ofctrl"
 )
 
+// scene is a test with a connection and its other end.
+type scene struct {
+	*testing.T
+	conn *ofctrl.Conn
+	peer *hostile.Peer
+}
+
 // bubble runs a test on a connection to a hostile peer, in time that takes none.
-func bubble(t *testing.T, o *ofctrl.Options, test func(t *testing.T, c *ofctrl.Conn, p *hostile.Peer)) {
+func bubble(t *testing.T, o *ofctrl.Options, test func(*scene)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
 		nc, peer := hostile.Pipe(t)
@@ -34,7 +41,7 @@ func bubble(t *testing.T, o *ofctrl.Options, test func(t *testing.T, c *ofctrl.C
 			_ = peer.Close()
 			require.NoError(t, c.Close())
 		}()
-		test(t, c, peer)
+		test(&scene{t, c, peer})
 	})
 }
 
@@ -63,7 +70,8 @@ func ask(ctx context.Context, c *ofctrl.Conn, m ofctrl.Message) <-chan asked {
 
 func TestFrameThatCannotBeFramed(t *testing.T) {
 	for n := range uint16(8) {
-		bubble(t, nil, func(t *testing.T, c *ofctrl.Conn, p *hostile.Peer) {
+		bubble(t, nil, func(t *scene) {
+			c, p := t.conn, t.peer
 			pending := ask(t.Context(), c, barrier)
 			p.Next()
 			head := ofp.AppendPortStatus(nil, ofp.PortAdded, ofp.Port{})
@@ -81,7 +89,8 @@ func TestFrameThatCannotBeFramed(t *testing.T) {
 }
 
 func TestConnectionCutWithinAMessage(t *testing.T) {
-	bubble(t, nil, func(t *testing.T, c *ofctrl.Conn, p *hostile.Peer) {
+	bubble(t, nil, func(t *scene) {
+		c, p := t.conn, t.peer
 		sub := c.Subscribe(nil)
 		p.Send(barrierReply(1)[:7])
 		_ = p.Close()
@@ -104,12 +113,14 @@ func TestConnectionCutWithinAMessage(t *testing.T) {
 
 // A dripping peer is alive, but a frame that has begun must end.
 func TestFrameMustEndInTime(t *testing.T) {
-	bubble(t, nil, func(t *testing.T, c *ofctrl.Conn, p *hostile.Peer) {
+	bubble(t, nil, func(t *scene) {
+		c, p := t.conn, t.peer
 		drip(p, make([]byte, 1000))
 		<-c.Context().Done()
 		require.ErrorIs(t, context.Cause(c.Context()), ofctrl.ErrFrameTimeout)
 	})
-	bubble(t, nil, func(t *testing.T, c *ofctrl.Conn, p *hostile.Peer) {
+	bubble(t, nil, func(t *scene) {
+		c, p := t.conn, t.peer
 		began := time.Now()
 		p.Send(barrierReply(1)[:4])
 		<-c.Context().Done()
@@ -120,7 +131,8 @@ func TestFrameMustEndInTime(t *testing.T) {
 
 // Slow but whole frames are fine, however long the connection lasts.
 func TestSlowFramesAreFine(t *testing.T) {
-	bubble(t, nil, func(t *testing.T, c *ofctrl.Conn, p *hostile.Peer) {
+	bubble(t, nil, func(t *scene) {
+		c, p := t.conn, t.peer
 		go p.Discard()
 		for range 10 {
 			b := ofp.Empty(nil, ofp.TypeBarrierReply, 0)
@@ -139,7 +151,8 @@ func TestUnknownMessagesArriveRaw(t *testing.T) {
 	oldPortStatus[0] = 4
 	unknown := ofp.Empty(nil, 99, 0)
 	experimenter := ofp.SetControllerID(nil, 0, 1)
-	bubble(t, nil, func(t *testing.T, c *ofctrl.Conn, p *hostile.Peer) {
+	bubble(t, nil, func(t *scene) {
+		c, p := t.conn, t.peer
 		sub := c.Subscribe(nil)
 		_, err := sub.Next(t.Context())
 		require.NoError(t, err)
@@ -158,7 +171,8 @@ func TestUnknownMessagesArriveRaw(t *testing.T) {
 // Replies that nobody asked for, of the wrong type or in the wrong version, are
 // not taken for answers.
 func TestRepliesNobodyAskedFor(t *testing.T) {
-	bubble(t, nil, func(t *testing.T, c *ofctrl.Conn, p *hostile.Peer) {
+	bubble(t, nil, func(t *scene) {
+		c, p := t.conn, t.peer
 		sub := c.Subscribe(nil)
 		pending := ask(t.Context(), c, barrier)
 		h, _ := p.Next()
@@ -184,15 +198,16 @@ func TestRepliesNobodyAskedFor(t *testing.T) {
 	})
 }
 
-func next(t *testing.T, s *ofctrl.Sub) ofctrl.Event {
-	t.Helper()
-	e, err := s.Next(t.Context())
-	require.NoError(t, err)
+func next(tb testing.TB, s *ofctrl.Sub) ofctrl.Event {
+	tb.Helper()
+	e, err := s.Next(tb.Context())
+	require.NoError(tb, err)
 	return e
 }
 
 func TestRequestsMayBeAnsweredInAnyOrder(t *testing.T) {
-	bubble(t, nil, func(t *testing.T, c *ofctrl.Conn, p *hostile.Peer) {
+	bubble(t, nil, func(t *scene) {
+		c, p := t.conn, t.peer
 		const n = 50
 		pending := make(map[uint32]<-chan asked)
 		var xids []uint32
@@ -214,7 +229,8 @@ func TestRequestsMayBeAnsweredInAnyOrder(t *testing.T) {
 }
 
 func TestLateReplyIsDropped(t *testing.T) {
-	bubble(t, nil, func(t *testing.T, c *ofctrl.Conn, p *hostile.Peer) {
+	bubble(t, nil, func(t *scene) {
+		c, p := t.conn, t.peer
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
 		first := ask(ctx, c, portDescRequest())
@@ -246,7 +262,8 @@ func TestLateReplyIsDropped(t *testing.T) {
 }
 
 func TestEndlessMultipart(t *testing.T) {
-	bubble(t, &ofctrl.Options{MultipartBytes: 1 << 20}, func(t *testing.T, c *ofctrl.Conn, p *hostile.Peer) {
+	bubble(t, &ofctrl.Options{MultipartBytes: 1 << 20}, func(t *scene) {
+		c, p := t.conn, t.peer
 		// Do gives up after the first segment and drops the rest.
 		pending := ask(t.Context(), c, portDescRequest())
 		h, _ := p.Next()
@@ -298,7 +315,8 @@ func TestEndlessMultipart(t *testing.T) {
 
 // A slow iteration has two seconds in all, not for each segment.
 func TestPauseOfTheReaderIsBounded(t *testing.T) {
-	bubble(t, &ofctrl.Options{MultipartBytes: 1, ProbeInterval: 300 * time.Millisecond}, func(t *testing.T, c *ofctrl.Conn, p *hostile.Peer) {
+	bubble(t, &ofctrl.Options{MultipartBytes: 1, ProbeInterval: 300 * time.Millisecond}, func(t *scene) {
+		c, p := t.conn, t.peer
 		segments := make(chan []byte)
 		go p.Serve(func(h ofp.Header, _ []byte) []byte {
 			if h.Type != ofp.TypeMultipartRequest {
@@ -336,7 +354,8 @@ func TestPauseOfTheReaderIsBounded(t *testing.T) {
 // whose request no byte can have been sent may try again. The probe ends it.
 func TestPeerThatStopsReading(t *testing.T) {
 	o := &ofctrl.Options{SendBuffer: 1000, ProbeInterval: 5 * time.Second}
-	bubble(t, o, func(t *testing.T, c *ofctrl.Conn, p *hostile.Peer) {
+	bubble(t, o, func(t *scene) {
+		c := t.conn
 		began := time.Now()
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
@@ -357,7 +376,8 @@ func TestPeerThatStopsReading(t *testing.T) {
 
 // What was queued when the connection ended, and not written, was not sent.
 func TestSafeToRetryIsExact(t *testing.T) {
-	bubble(t, nil, func(t *testing.T, c *ofctrl.Conn, p *hostile.Peer) {
+	bubble(t, nil, func(t *scene) {
+		c, p := t.conn, t.peer
 		written := ask(t.Context(), c, barrier)
 		p.Next()
 		cut := ask(t.Context(), c, barrier)
@@ -386,7 +406,8 @@ func TestSafeToRetryIsExact(t *testing.T) {
 func TestAnswerBeforeTheEndCounts(t *testing.T) {
 	fail := make(chan struct{})
 	o := &ofctrl.Options{WrapConn: func(nc net.Conn) net.Conn { return &brokenWriter{Conn: nc, broken: fail} }}
-	bubble(t, o, func(t *testing.T, c *ofctrl.Conn, p *hostile.Peer) {
+	bubble(t, o, func(t *scene) {
+		c, p := t.conn, t.peer
 		pending := ask(t.Context(), c, barrier)
 		h, _ := p.Next()
 		close(fail)
@@ -420,7 +441,8 @@ func (w *brokenWriter) Write(b []byte) (int, error) {
 }
 
 func TestDeadPeer(t *testing.T) {
-	bubble(t, &ofctrl.Options{ProbeInterval: 5 * time.Second}, func(t *testing.T, c *ofctrl.Conn, p *hostile.Peer) {
+	bubble(t, &ofctrl.Options{ProbeInterval: 5 * time.Second}, func(t *scene) {
+		c, p := t.conn, t.peer
 		began := time.Now()
 		h, _ := p.Next()
 		require.Equal(t, ofp.TypeEchoRequest, h.Type)
@@ -440,7 +462,8 @@ func TestDeadPeer(t *testing.T) {
 
 // A switch that works on a commit answers nothing, and is not dead.
 func TestCommitSuspendsTheProbe(t *testing.T) {
-	bubble(t, &ofctrl.Options{ProbeInterval: 5 * time.Second}, func(t *testing.T, c *ofctrl.Conn, p *hostile.Peer) {
+	bubble(t, &ofctrl.Options{ProbeInterval: 5 * time.Second}, func(t *scene) {
+		c, p := t.conn, t.peer
 		commit := ofp.AppendBundleControl(nil, 0, ofp.BundleControl{ID: 1, Type: ofp.BundleCommit})
 		pending := ask(t.Context(), c, ofctrl.RawMessage(commit))
 		h, _ := p.Next()
@@ -457,7 +480,8 @@ func TestCommitSuspendsTheProbe(t *testing.T) {
 // A peer that asks for echoes and does not read the answers is cut off before
 // they fill the memory.
 func TestEchoFlood(t *testing.T) {
-	bubble(t, &ofctrl.Options{SendBuffer: 1 << 16}, func(t *testing.T, c *ofctrl.Conn, p *hostile.Peer) {
+	bubble(t, &ofctrl.Options{SendBuffer: 1 << 16}, func(t *scene) {
+		c, p := t.conn, t.peer
 		flood := ofp.Echo(nil, ofp.TypeEchoRequest, 1, make([]byte, 10_000))
 		sent := 0
 		for range 1000 {
@@ -475,7 +499,8 @@ func TestEchoFlood(t *testing.T) {
 // The echo is answered while a subscriber is stuck, the send buffer is full of
 // a caller's and requests are pending.
 func TestEchoIsAnsweredMeanwhile(t *testing.T) {
-	bubble(t, &ofctrl.Options{SendBuffer: 100}, func(t *testing.T, c *ofctrl.Conn, p *hostile.Peer) {
+	bubble(t, &ofctrl.Options{SendBuffer: 100}, func(t *scene) {
+		c, p := t.conn, t.peer
 		c.Subscribe(&ofctrl.SubOptions{Queue: 1})
 		ask(t.Context(), c, barrier)
 		p.Next()
@@ -501,7 +526,8 @@ func TestEchoIsAnsweredMeanwhile(t *testing.T) {
 }
 
 func TestSubscriberThatFallsBehind(t *testing.T) {
-	bubble(t, nil, func(t *testing.T, c *ofctrl.Conn, p *hostile.Peer) {
+	bubble(t, nil, func(t *scene) {
+		c, p := t.conn, t.peer
 		gaps := c.Subscribe(&ofctrl.SubOptions{Types: []uint8{uint8(ofp.TypePortStatus)}, Queue: 3})
 		bytes := c.Subscribe(&ofctrl.SubOptions{QueueBytes: 200})
 		hang := c.Subscribe(&ofctrl.SubOptions{Queue: 3, Full: ofctrl.Hangup})
@@ -536,7 +562,8 @@ func TestSubscriberThatFallsBehind(t *testing.T) {
 
 // Whatever runs at the time, Close ends it with ErrClosed and waits.
 func TestCloseEndsEverything(t *testing.T) {
-	bubble(t, &ofctrl.Options{SendBuffer: 100}, func(t *testing.T, c *ofctrl.Conn, p *hostile.Peer) {
+	bubble(t, &ofctrl.Options{SendBuffer: 100}, func(t *scene) {
+		c := t.conn
 		sub := c.Subscribe(nil)
 		ctx := t.Context()
 		errs := make(chan error, 100)
@@ -588,7 +615,8 @@ func TestCloseEndsEverything(t *testing.T) {
 // Events and replies keep the order of the wire: when a barrier returns, all
 // that came before its reply is in the queue.
 func TestOrder(t *testing.T) {
-	bubble(t, nil, func(t *testing.T, c *ofctrl.Conn, p *hostile.Peer) {
+	bubble(t, nil, func(t *scene) {
+		c, p := t.conn, t.peer
 		sub := c.Subscribe(&ofctrl.SubOptions{Types: []uint8{uint8(ofp.TypePortStatus)}})
 		require.Equal(t, ofctrl.Up, next(t, sub).Kind)
 		sent := uint32(0)

@@ -22,7 +22,7 @@ type appender struct{ ofctrl.Message }
 func (appender) AppendBinary([]byte) ([]byte, error) { return nil, nil }
 
 func TestAppendMessageRefuses(t *testing.T) {
-	hello13 := []byte(ofp.Empty(nil, ofp.TypeBarrierRequest, 0))
+	hello13 := ofp.Empty(nil, ofp.TypeBarrierRequest, 0)
 	hello13[0] = 4
 	long := ofctrl.RawMessage(append(ofp.Empty(nil, ofp.TypeBarrierRequest, 0), 0))
 	for _, tt := range []struct {

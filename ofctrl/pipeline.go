@@ -5,6 +5,7 @@ package ofctrl
 import (
 	"context"
 	"fmt"
+	"slices"
 	"sync"
 
 	"github.com/flowgate/flowgate/internal/ofp"
@@ -266,8 +267,8 @@ func (p *Pipeline) refused(f Frame) {
 
 func (p *Pipeline) failureLocked(f Frame) Failure {
 	fail := Failure{Index: -1, Err: refusal(f)}
-	for i := len(p.runs) - 1; i >= 0; i-- {
-		if r := p.runs[i]; r.has(f.XID) {
+	for _, r := range slices.Backward(p.runs) {
+		if r.has(f.XID) {
 			fail.Index = r.index + int(f.XID-r.first)
 			break
 		}

@@ -11,7 +11,6 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/flowgate/flowgate/internal/hostile"
 	"github.com/flowgate/flowgate/internal/ofp"
 	"github.com/flowgate/flowgate/ofctrl"
 )
@@ -37,7 +36,8 @@ func refuser(refuse func(n int) bool) func(h ofp.Header, msg []byte) []byte {
 }
 
 func TestPipelineNamesWhatIsRefused(t *testing.T) {
-	bubble(t, nil, func(t *testing.T, c *ofctrl.Conn, p *hostile.Peer) {
+	bubble(t, nil, func(t *scene) {
+		c, p := t.conn, t.peer
 		go p.Serve(refuser(func(n int) bool { return n%1000 == 7 }))
 		pipe := c.Pipeline()
 		defer pipe.Close()
@@ -71,7 +71,8 @@ func TestPipelineNamesWhatIsRefused(t *testing.T) {
 // Two pipelines at the same time, with partial segments between each other's,
 // keep their indexes apart.
 func TestPipelinesSideBySide(t *testing.T) {
-	bubble(t, nil, func(t *testing.T, c *ofctrl.Conn, p *hostile.Peer) {
+	bubble(t, nil, func(t *scene) {
+		c, p := t.conn, t.peer
 		go p.Serve(refuser(func(n int) bool { return n%10 == 0 }))
 		ctx := t.Context()
 		pipes := []*ofctrl.Pipeline{c.Pipeline(), c.Pipeline()}
@@ -98,7 +99,8 @@ func TestPipelinesSideBySide(t *testing.T) {
 // A refusal that comes after the barrier, as those of a bundle's messages at
 // commit do, still names its message, now from what the switch sent back.
 func TestPipelineRefusalAfterTheBarrier(t *testing.T) {
-	bubble(t, nil, func(t *testing.T, c *ofctrl.Conn, p *hostile.Peer) {
+	bubble(t, nil, func(t *scene) {
+		c, p := t.conn, t.peer
 		xids := make(chan uint32, 10)
 		go p.Serve(func(h ofp.Header, _ []byte) []byte {
 			if h.Type == ofp.TypeBarrierRequest {
@@ -131,7 +133,8 @@ func TestPipelineRefusalAfterTheBarrier(t *testing.T) {
 // What part of an Exec was sent makes all of it unsafe to retry; what was not
 // sent at all is safe.
 func TestExecIsHonestAboutRetries(t *testing.T) {
-	bubble(t, &ofctrl.Options{SendBuffer: 10}, func(t *testing.T, c *ofctrl.Conn, _ *hostile.Peer) {
+	bubble(t, &ofctrl.Options{SendBuffer: 10}, func(t *scene) {
+		c := t.conn
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
 		err := c.Exec(ctx, numbered(0), numbered(1), numbered(2), numbered(3))
@@ -153,7 +156,8 @@ func TestExecIsHonestAboutRetries(t *testing.T) {
 
 // A pipeline waits when too much is unanswered, and its context ends that.
 func TestPipelineFlowControl(t *testing.T) {
-	bubble(t, nil, func(t *testing.T, c *ofctrl.Conn, p *hostile.Peer) {
+	bubble(t, nil, func(t *scene) {
+		c, p := t.conn, t.peer
 		go p.Discard()
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
@@ -174,7 +178,8 @@ func TestPipelineFlowControl(t *testing.T) {
 
 // The memory of a pipeline does not grow with what was sent.
 func TestPipelineLetsGo(t *testing.T) {
-	bubble(t, nil, func(t *testing.T, c *ofctrl.Conn, p *hostile.Peer) {
+	bubble(t, nil, func(t *scene) {
+		c, p := t.conn, t.peer
 		go p.Barriers()
 		pipe := c.Pipeline()
 		defer pipe.Close()

@@ -76,8 +76,14 @@ func alwaysGood(int) (func(*hostile.Peer), error) { return good, nil }
 
 var errRefused = errors.New("connection refused")
 
+// sessionScene is a test with a session.
+type sessionScene struct {
+	*testing.T
+	session *ofctrl.Session
+}
+
 // inSession runs a session in a bubble and ends it after the test.
-func inSession(t *testing.T, sw *scripted, o *ofctrl.SessionOptions, test func(t *testing.T, s *ofctrl.Session)) {
+func inSession(t *testing.T, sw *scripted, o *ofctrl.SessionOptions, test func(*sessionScene)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
 		sw.tb = t
@@ -88,7 +94,7 @@ func inSession(t *testing.T, sw *scripted, o *ofctrl.SessionOptions, test func(t
 		go func() { ended <- s.Run(ctx) }()
 		synctest.Wait()
 		require.ErrorIs(t, s.Run(ctx), ofctrl.ErrRunning)
-		test(t, s)
+		test(&sessionScene{t, s})
 		cancel()
 		require.ErrorIs(t, <-ended, context.Canceled)
 		require.Equal(t, ofctrl.Stopped, s.Status().State)
@@ -98,7 +104,8 @@ func inSession(t *testing.T, sw *scripted, o *ofctrl.SessionOptions, test func(t
 
 func TestSessionBacksOff(t *testing.T) {
 	sw := &scripted{connect: func(int) (func(*hostile.Peer), error) { return nil, errRefused }}
-	inSession(t, sw, nil, func(t *testing.T, s *ofctrl.Session) {
+	inSession(t, sw, nil, func(t *sessionScene) {
+		s := t.session
 		time.Sleep(time.Minute)
 		synctest.Wait()
 		st := s.Status()
@@ -129,7 +136,8 @@ func TestSessionBacksOff(t *testing.T) {
 // connection given up stays there, so there are few of them.
 func TestSessionDoesNotPileUpConnects(t *testing.T) {
 	sw := &scripted{connect: func(int) (func(*hostile.Peer), error) { return (*hostile.Peer).Discard, nil }}
-	inSession(t, sw, nil, func(t *testing.T, s *ofctrl.Session) {
+	inSession(t, sw, nil, func(t *sessionScene) {
+		s := t.session
 		time.Sleep(10 * time.Minute)
 		require.LessOrEqual(t, len(sw.connects()), 10)
 		require.ErrorContains(t, s.Status().Err, "hello: ")
@@ -146,7 +154,8 @@ func TestSessionRetriesSync(t *testing.T) {
 		}
 		return c.Barrier(ctx)
 	}}
-	inSession(t, sw, o, func(t *testing.T, s *ofctrl.Session) {
+	inSession(t, sw, o, func(t *sessionScene) {
+		s := t.session
 		st := s.Status()
 		require.Equal(t, ofctrl.Syncing, st.State)
 		require.ErrorIs(t, st.Err, failing)
@@ -178,7 +187,8 @@ func TestSessionSyncEndsWithItsConnection(t *testing.T) {
 		causes = append(causes, context.Cause(ctx))
 		return nil // not even a success
 	}}
-	inSession(t, sw, o, func(t *testing.T, s *ofctrl.Session) {
+	inSession(t, sw, o, func(t *sessionScene) {
+		s := t.session
 		because := errors.New("because")
 		s.Reconnect(because)
 		c, err := s.Conn(t.Context())
@@ -195,7 +205,8 @@ func TestSessionStatusBetweenEpochs(t *testing.T) {
 		}
 		return good, nil
 	}}
-	inSession(t, sw, nil, func(t *testing.T, s *ofctrl.Session) {
+	inSession(t, sw, nil, func(t *sessionScene) {
+		s := t.session
 		sub := s.Subscribe(&ofctrl.SubOptions{Types: []uint8{}})
 		own, err := s.Conn(t.Context())
 		require.NoError(t, err)
@@ -242,12 +253,13 @@ func TestSessionBackoffIsResetByAStableConnection(t *testing.T) {
 	sw := &scripted{connect: func(int) (func(*hostile.Peer), error) {
 		return func(p *hostile.Peer) { p.Handshake(); _ = p.Close() }, nil
 	}}
-	inSession(t, sw, nil, func(t *testing.T, s *ofctrl.Session) {
+	inSession(t, sw, nil, func(t *sessionScene) {
 		time.Sleep(time.Minute)
 		require.Less(t, len(sw.connects()), 80)
 	})
 	sw = &scripted{connect: alwaysGood}
-	inSession(t, sw, nil, func(t *testing.T, s *ofctrl.Session) {
+	inSession(t, sw, nil, func(t *sessionScene) {
+		s := t.session
 		for range 20 {
 			_, err := s.Conn(t.Context())
 			require.NoError(t, err)
@@ -271,7 +283,8 @@ func TestSessionEndsForGoodOnlyWhereItMust(t *testing.T) {
 		}
 		return good, nil
 	}}
-	inSession(t, sw, nil, func(t *testing.T, s *ofctrl.Session) {
+	inSession(t, sw, nil, func(t *sessionScene) {
+		s := t.session
 		_, err := s.Conn(t.Context())
 		require.NoError(t, err)
 		_ = sw.last().Close()

@@ -87,7 +87,7 @@ func freePort(t *testing.T, host string) int {
 	t.Helper()
 	ln, err := net.Listen("tcp", net.JoinHostPort(host, "0"))
 	require.NoError(t, err)
-	defer ln.Close() //nolint:errcheck // of a test
+	defer ln.Close()
 	return ln.Addr().(*net.TCPAddr).Port
 }
 

@@ -33,7 +33,7 @@ func detail(t Type, msg []byte) string {
 	size := fmt.Sprintf("%d bytes", len(msg))
 	var text string
 	var err error
-	switch t { //nolint:exhaustive // the rest shows its length
+	switch t {
 	case TypeHello:
 		var v Versions
 		v, err = ParseHello(msg)
