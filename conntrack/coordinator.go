@@ -256,7 +256,16 @@ func (c *Coordinator) Opened(ctx context.Context) (epoch uint64, err error) {
 }
 
 // Status returns where the coordinator stands.
-func (c *Coordinator) Status() Status { return c.hist.current() }
+func (c *Coordinator) Status() Status {
+	c.mu.Lock()
+	r := c.round
+	c.mu.Unlock()
+	st := c.hist.current()
+	if r != nil && r.conn.Context().Err() == nil {
+		st.SilentSince = r.conn.SilentSince()
+	}
+	return st
+}
 
 // Changes yields the status at the moment of the call, then every change of
 // phase, epoch or gates, in order, until ctx ends. A reader that is a thousand

@@ -270,6 +270,27 @@ func TestDatabaseAway(t *testing.T) {
 	})
 }
 
+// A stalled switch costs nothing but time, and shows.
+func TestStalledSwitch(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		sw, a := onFake(t, nil)
+		late := make(key)
+		a.gate("late", late.wait, nil)
+		a.start()
+		a.untilPhase(1, conntrack.Holding)
+		require.Zero(t, a.Status().SilentSince)
+		sw.Stall()
+		late.release(t, forward(1, 1, 2))
+		time.Sleep(5 * time.Minute)
+		synctest.Wait()
+		st := a.Status()
+		require.Equal(t, conntrack.Installing, st.Phase)
+		require.NotZero(t, st.SilentSince)
+		sw.Resume()
+		require.EqualValues(t, 1, a.untilPhase(1, conntrack.Open).Round)
+	})
+}
+
 // Another writer that sets the flag again for ever is given up on.
 func TestFlagIsSetAgainForEver(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -80,9 +80,9 @@
 // then its phase and Status.Waiting say what it waits for. It is never open and
 // incomplete, unless the policy OpenAnyway says so, and then Status.Missing
 // names what is missing. What can wait is waited for without bound: the
-// database, a stalled ovs-vswitchd (ofctrl.Session.Status has since when it is
-// silent), gates under the policy KeepHolding. If the connection ends, so does
-// the round, and the next epoch begins another: nothing is carried over.
+// database, a stalled ovs-vswitchd (Status.SilentSince), gates under the policy
+// KeepHolding. If the connection ends, so does the round, and the next epoch
+// begins another: nothing is carried over.
 //
 // # Tracked connections
 //

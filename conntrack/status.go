@@ -44,6 +44,10 @@ type Status struct {
 	// Waiting says what is waited for besides gates: the database, the switch,
 	// another bridge. Empty for nothing.
 	Waiting string
+	// SilentSince is since when the switch has owed an answer, zero if it owes
+	// none: ovs-vswitchd is stalled, or at work on a large bundle. Only
+	// Coordinator.Status fills it in; it is no change.
+	SilentSince time.Time
 	// Notes are remarks on the round for a person.
 	Notes []string
 	// Err is why the round failed, or the last error of what is being retried.
