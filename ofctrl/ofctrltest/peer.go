@@ -5,6 +5,7 @@ package ofctrltest
 import (
 	"net"
 	"slices"
+	"time"
 
 	"github.com/flowgate/flowgate/internal/ofp"
 )
@@ -28,6 +29,7 @@ type peer struct {
 	replies int    // messages of out, and of what is being written, that are replies
 	ended   bool
 	closing bool // end when out is written
+	muted   bool // nothing more is sent
 	version bool // HELLO has been agreed
 	probe   probe
 	config  peerConfig
@@ -83,6 +85,7 @@ func (p *peer) write() {
 		if p.ended {
 			return
 		}
+		p.await(p.sw.faults.delay)
 		out, replies := p.out, p.replies
 		p.out = nil
 		vs.mu.Unlock()
@@ -97,17 +100,30 @@ func (p *peer) write() {
 	}
 }
 
-// reply queues a message that answers one of the peer's.
-func (p *peer) reply(msg []byte) {
-	p.replies++
-	p.send(msg)
+// await waits for d, or until the connection ends.
+func (p *peer) await(d time.Duration) {
+	if d <= 0 {
+		return
+	}
+	vs := p.sw.vs
+	over := false
+	timer := time.AfterFunc(d, func() {
+		vs.mu.Lock()
+		defer vs.mu.Unlock()
+		over = true
+		vs.cond.Broadcast()
+	})
+	defer timer.Stop()
+	for !over && !p.ended {
+		vs.cond.Wait()
+	}
 }
 
+// reply queues a message that answers one of the peer's.
+func (p *peer) reply(msg []byte) { p.replies += p.queue(msg) }
+
 // send queues a message.
-func (p *peer) send(msg []byte) {
-	p.out = append(p.out, msg...)
-	p.sw.vs.cond.Broadcast()
-}
+func (p *peer) send(msg []byte) { p.queue(msg) }
 
 // refuse queues an error about a message.
 func (p *peer) refuse(err *refusal, msg []byte) {

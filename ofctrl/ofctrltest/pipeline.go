@@ -84,7 +84,7 @@ func (w *pipeline) actions(list flowtext.Actions) {
 
 // action runs one action. It reports whether it is modelled.
 func (w *pipeline) action(a flowtext.Action) bool {
-	switch a.Kind() { //nolint:exhaustive // the others are not modelled
+	switch a.Kind() {
 	case flowtext.KindOutput, flowtext.KindOutputTrunc:
 		port, ok := a.Port()
 		if ok {

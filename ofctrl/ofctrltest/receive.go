@@ -24,22 +24,20 @@ func (p *peer) receive(h ofp.Header, msg []byte) {
 		}
 	}
 	p.sw.record.add(h, msg)
-	if p.sw.faults.received(p, h, msg) {
-		return
-	}
-	if err := p.handle(h, msg); err != nil {
-		p.refuse(err, msg)
-	}
-	after := p.sw.after
-	p.sw.after = nil
-	for _, f := range after {
-		f()
-	}
+	p.act(h, msg)
 }
 
 // later has f run when the message at hand is answered: what Open vSwitch does
 // in a later pass of its main loop, or in another thread.
 func (sw *Switch) later(f func()) { sw.after = append(sw.after, f) }
+
+func (sw *Switch) runLater() {
+	after := sw.after
+	sw.after = nil
+	for _, f := range after {
+		f()
+	}
+}
 
 // handle acts on a message of OpenFlow 1.5.
 func (p *peer) handle(h ofp.Header, msg []byte) *refusal {
