@@ -46,6 +46,10 @@ e2e: deps ## field reports replayed on the kernel's datapath, in emulated machin
 e2e-short: deps ## the same with fewer rounds, connections and ports
 	go run ./internal/vmtest/e2e -short $(E2EFLAGS)
 
+.PHONY: long
+long: deps ## the tests on random input with a hundred times the rounds
+	FLOWGATE_LONG=1 go test -timeout=60m -run=Random ./bundle
+
 .PHONY: bench
 bench: deps ## benchmarks; compare ratios within one run only
 	go test -run='^$$' -bench=. -benchmem ./...

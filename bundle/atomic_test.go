@@ -23,7 +23,7 @@ func TestReplaceIsAtomic(t *testing.T) {
 	_, fake := fakeTarget(t)
 	_, ovs := ovsTarget(t)
 	t.Run(fake.name, func(t *testing.T) { testAtomic(t, fake, 90) })
-	t.Run(ovs.name, func(t *testing.T) { testAtomic(t, ovs, 900) }) // of several segments
+	t.Run(ovs.name, func(t *testing.T) { testAtomic(t, ovs, 650) }) // of several segments
 }
 
 func testAtomic(t *testing.T, tg target, flows int) {

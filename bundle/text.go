@@ -28,35 +28,38 @@ func failureText(f ofctrl.Failure) string {
 	if f.Index < 0 {
 		name = "deletion"
 	}
-	if text := messageText(f.Message); text != "" {
+	if text := Text(f.Message); text != "" {
+		if len(text) > shownMax {
+			text = text[:shownMax] + "..."
+		}
 		name += " (" + text + ")"
 	}
 	return name + ": " + reason
 }
 
-// messageText is a message as a line of a flow or group file would have it,
-// empty for one that has no such form.
-func messageText(m ofctrl.Message) string {
-	s, ok := m.(fmt.Stringer)
-	switch m.(type) {
-	case *flowtext.FlowMod, *flowtext.GroupMod:
-	default:
-		raw, err := ofctrl.AppendMessage(nil, m)
-		if err != nil {
-			return ""
-		}
-		if s, ok = decoded(raw).(fmt.Stringer); !ok {
-			s, ok = slotText(raw)
-		}
+// Text is a flow mod or group mod as a line of a flow or group file has it,
+// whatever it was made with. Of one that can not be read in full it names the
+// flow or group, and of a meter mod the meter; it is empty for messages that
+// have no such form.
+func Text(m ofctrl.Message) string {
+	switch m := m.(type) {
+	case *flowtext.FlowMod:
+		return m.String()
+	case *flowtext.GroupMod:
+		return m.String()
+	}
+	raw, err := ofctrl.AppendMessage(nil, m)
+	if err != nil {
+		return ""
+	}
+	s, ok := decoded(raw).(fmt.Stringer)
+	if !ok {
+		s, ok = slotText(raw)
 	}
 	if !ok {
 		return ""
 	}
-	text := s.String()
-	if len(text) > shownMax {
-		text = text[:shownMax] + "..."
-	}
-	return text
+	return s.String()
 }
 
 // decoded is the flow mod or group mod that the bytes are, or else the bytes.
