@@ -8,6 +8,7 @@ import (
 	"io"
 	"net"
 	"path/filepath"
+	"runtime"
 	"testing"
 	"time"
 
@@ -17,6 +18,7 @@ import (
 
 	"github.com/flowgate/flowgate/internal/hostile"
 	"github.com/flowgate/flowgate/internal/ofp"
+	"github.com/flowgate/flowgate/internal/ovssandbox"
 	"github.com/flowgate/flowgate/ofctrl"
 )
 
@@ -207,4 +209,29 @@ func BenchmarkBarrier(b *testing.B) {
 			b.Fatal(err)
 		}
 	}
+}
+
+// BenchmarkOVSRequests: requests with replies from many goroutines to Open
+// vSwitch, which stops reading when it has 100 replies queued. Run it with
+// -benchtime 1000000x to see that a million neither hang nor grow.
+func BenchmarkOVSRequests(b *testing.B) {
+	ovs := ovssandbox.New(b, nil)
+	c, err := ofctrl.Dial(b.Context(), ovs.MgmtAddr("br0"), nil)
+	require.NoError(b, err)
+	defer c.Close()
+	echo := ofctrl.RawMessage(ofp.Echo(nil, ofp.TypeEchoRequest, 0, make([]byte, 100)))
+	b.ReportAllocs()
+	b.SetParallelism(500)
+	b.RunParallel(func(pb *testing.PB) {
+		for pb.Next() {
+			if _, err := c.Do(b.Context(), echo); err != nil {
+				b.Error(err)
+				return
+			}
+		}
+	})
+	var m runtime.MemStats
+	runtime.GC()
+	runtime.ReadMemStats(&m)
+	b.ReportMetric(float64(m.HeapAlloc)/(1<<20), "MB-heap")
 }

@@ -313,7 +313,7 @@ func (c *Conn) watch() error {
 func (c *Conn) suspendProbe() (resume func()) {
 	c.probeMu.Lock()
 	defer c.probeMu.Unlock()
-	c.probe.suspend()
+	c.probe.suspend(time.Now())
 	return func() {
 		c.probeMu.Lock()
 		defer c.probeMu.Unlock()

@@ -19,8 +19,12 @@ var ErrDecode = errors.New("ofctrl: libOpenflow cannot decode the message")
 // Decode turns the frame into libOpenflow's type for it. That library panics
 // on, or does not know, some of what Open vSwitch sends (a flow dump with
 // ct_clear, PORT_STATS, METER_FEATURES); then Decode returns an error that
-// wraps ErrDecode, and nothing else happens. Messages on which it would not end
-// are refused before it sees them.
+// wraps ErrDecode. Messages on which it would not end are refused before it sees
+// them. It logs what it can not decode through klog, which writes to standard
+// error unless the program says otherwise.
+//
+// Frame.PacketIn, Frame.FlowRemoved, Conn.PortStats and their like, and package
+// flowtext, decode without it.
 func (f Frame) Decode() (m util.Message, err error) {
 	defer func() {
 		if r := recover(); r != nil {

@@ -16,6 +16,8 @@
 //	conn, err := sess.Conn(ctx)
 //	err = conn.Exec(ctx, flowMod)
 //
+// Switches that connect to the agent are taken with [Listen].
+//
 // # Order
 //
 // One goroutine reads the connection and hands on what it reads in the order of

@@ -14,13 +14,15 @@ import "time"
 //	active --interval--> asked --interval--> silent (shown in Status)
 //	   |                     |                     |
 //	   |                     +---- dead interval --+--> dead
-//	   +-- a commit is outstanding: nobody is asked and nobody is dead
+//	   +-- a commit is outstanding: nobody is asked and nobody is dead, but
+//	       after an interval it is silent
 type probe struct {
 	interval  time.Duration
 	dead      time.Duration // negative: never
 	last      time.Time     // when the last complete message came
 	asked     time.Time     // when the switch was asked since then, zero if it was not
 	suspended int           // commits outstanding
+	since     time.Time     // when the first of these began
 }
 
 type probeAction uint8
@@ -38,7 +40,12 @@ func (p *probe) received(now time.Time) {
 }
 
 // suspend and resume bracket a request during which the switch answers nothing.
-func (p *probe) suspend() { p.suspended++ }
+func (p *probe) suspend(now time.Time) {
+	if p.suspended == 0 {
+		p.since = now
+	}
+	p.suspended++
+}
 
 func (p *probe) resume(now time.Time) {
 	p.suspended--
@@ -72,8 +79,18 @@ func (p *probe) next(now time.Time) (probeAction, time.Duration) {
 }
 
 // silent returns since when the switch owes an answer, and the zero time if it
-// does not.
+// does not, or for less than an interval.
 func (p *probe) silent(now time.Time) time.Time {
+	if p.suspended > 0 {
+		since := p.last
+		if since.Before(p.since) {
+			since = p.since
+		}
+		if now.Sub(since) >= p.interval {
+			return since
+		}
+		return time.Time{}
+	}
 	if now.Sub(p.last) > p.interval && !p.asked.IsZero() && now.Sub(p.asked) >= p.interval {
 		return p.last
 	}

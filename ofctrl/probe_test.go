@@ -56,9 +56,11 @@ func TestProbe(t *testing.T) {
 		}},
 		{"a commit is outstanding", 5, 10, []step{
 			{1, "suspend", probeWait, 5, -1},
-			{500, "", probeWait, 5, -1},
-			{500, "suspend", probeWait, 5, -1},
+			{5, "", probeWait, 5, -1},
+			{6, "", probeWait, 5, 1},
+			{500, "suspend", probeWait, 5, 1},
 			{600, "resume", probeWait, 5, -1},
+			{605, "", probeWait, 5, 600},
 			{9999, "resume", probeWait, 5, -1},
 			{10004, "", probeAsk, 5, -1},
 			{10009, "", probeDead, 0, 9999},
@@ -73,7 +75,7 @@ func TestProbe(t *testing.T) {
 				case "received":
 					p.received(now)
 				case "suspend":
-					p.suspend()
+					p.suspend(now)
 				case "resume":
 					p.resume(now)
 				}
