@@ -110,6 +110,28 @@ func TestParseActions(t *testing.T) {
 	require.Equal(t, "drop", zero.String())
 }
 
+func TestPortNames(t *testing.T) {
+	o := &flowtext.Options{PortNames: map[string]uint32{"eth0": 4, "p-1": 3, "5": 6, "LOCAL": 7}}
+	for text, want := range map[string]string{
+		"in_port=eth0,actions=eth0":                   "in_port=4 actions=output:4",
+		`in_port="p-1",actions=output:"p-1"`:          "in_port=3 actions=output:3",
+		`in_port=LOCAL,actions=output:5`:              "in_port=LOCAL actions=output:5", // not the ports of these names
+		`actions=resubmit("p-1",3),enqueue:eth0:9`:    "actions=resubmit(3,3),set_queue:9,output:4,pop_queue",
+		"actions=bundle(eth_src,0,hrw,ofport,eth0,3)": "",
+	} {
+		m, err := flowtext.ParseFlow(text, o)
+		if want == "" {
+			require.Error(t, err, text)
+			continue
+		}
+		require.NoError(t, err, text)
+		require.Equal(t, want, m.String())
+	}
+	m, err := flowtext.ParseFlowAs(flowtext.Delete, "out_port=eth0", o)
+	require.NoError(t, err)
+	require.EqualValues(t, 4, m.OutPort)
+}
+
 func TestDecodeActionsRefusals(t *testing.T) {
 	apply := func(actions ...byte) []byte {
 		return append([]byte{0, 4, 0, byte(8 + len(actions)), 0, 0, 0, 0}, actions...)
