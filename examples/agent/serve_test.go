@@ -50,7 +50,7 @@ func TestServe(t *testing.T) {
 		code <- newProgram().Execute(agent, []string{
 			"-target", ovs.MgmtAddr("br0"), "-db", ovs.DBAddr(), "-flows", base, "-port-flows", ports,
 		}, nil, w, &errs)
-		w.Close() //nolint:errcheck // it never fails
+		w.Close()
 	}()
 	lines := bufio.NewScanner(out)
 	expect := func(want string) {
