@@ -124,21 +124,13 @@ func (d *desk) run(ctx context.Context) error {
 	}
 }
 
+// command gives a command to the gate that it names.
 func (d *desk) command(text string) error {
-	verb, rest, _ := strings.Cut(strings.TrimSpace(text), " ")
-	name, argument, _ := strings.Cut(strings.TrimSpace(rest), " ")
-	argument = strings.TrimSpace(argument)
-	o := order{round: d.coordinator.Status().Round}
-	switch {
-	case verb == "":
-		return nil
-	case verb == "release":
-		o.file = argument
-	case verb == "fail" && argument != "":
-		o.fail = argument
-	default:
-		return errors.New("want 'release NAME [FLOWFILE]' or 'fail NAME REASON'")
+	name, o, err := parse(text)
+	if name == "" || err != nil {
+		return err
 	}
+	o.round = d.coordinator.Status().Round
 	orders, ok := d.gates[name]
 	switch {
 	case !ok:
@@ -154,6 +146,22 @@ func (d *desk) command(text string) error {
 	default:
 		return errors.New("it is still busy with the last command")
 	}
+}
+
+// parse reads a command. An empty line has no name.
+func parse(text string) (name string, o order, err error) {
+	verb, rest, _ := strings.Cut(strings.TrimSpace(text), " ")
+	name, argument, _ := strings.Cut(strings.TrimSpace(rest), " ")
+	argument = strings.TrimSpace(argument)
+	switch {
+	case verb == "":
+		return "", order{}, nil
+	case verb == "release" && name != "":
+		return name, order{file: argument}, nil
+	case verb == "fail" && argument != "":
+		return name, order{fail: argument}, nil
+	}
+	return "", order{}, errors.New("want 'release NAME [FLOWFILE]' or 'fail NAME REASON'")
 }
 
 func (d *desk) held(name string) bool {
