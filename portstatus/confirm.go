@@ -23,14 +23,17 @@ type Confirmer interface {
 	WaitConfig(ctx context.Context, cfg int64) error
 }
 
-// confirmAgain is the least time between two questions.
-const confirmAgain = 100 * time.Millisecond
+// The time between two questions, doubling while the doubts remain.
+const (
+	confirmAgain  = 100 * time.Millisecond
+	confirmSeldom = 10 * time.Second
+)
 
 // confirmOFPorts answers the picture's doubts, one question at a time: it has
 // ovs-vswitchd go through its configuration, at whose end it has written the
 // ofport of every row (vswitchd/bridge.c:bridge_run), and reads them afresh.
 func (t *Tracker) confirmOFPorts(ctx context.Context, by Confirmer) error {
-	for {
+	for pause := confirmAgain; ; {
 		select {
 		case <-t.doubtful:
 		case <-ctx.Done():
@@ -46,11 +49,16 @@ func (t *Tracker) confirmOFPorts(ctx context.Context, by Confirmer) error {
 			t.log.Warnf("portstatus: confirm port numbers: %v; trying again", err)
 			t.feed(func(p *picture, _ time.Time) { p.asking = true })
 		}
-		timer := time.NewTimer(confirmAgain)
+		timer := time.NewTimer(pause)
 		select {
 		case <-timer.C:
 		case <-ctx.Done():
 			timer.Stop()
+		}
+		if len(t.doubtful) > 0 {
+			pause = min(2*pause, confirmSeldom)
+		} else {
+			pause = confirmAgain
 		}
 	}
 }

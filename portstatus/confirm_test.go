@@ -16,10 +16,9 @@ import (
 	"github.com/flowgate/flowgate/portstatus"
 )
 
-// confirmingDB is the fake's database with a way to have numbers confirmed.
+// confirmingDB counts how often it is asked to confirm, and refuses at first.
 type confirmingDB struct {
 	*ofctrltest.DB
-	sw    *ofctrltest.Switch
 	fail  int64 // the first of RaiseConfig
 	asked atomic.Int64
 }
@@ -28,12 +27,7 @@ func (db *confirmingDB) RaiseConfig(ctx context.Context) (int64, error) {
 	if db.asked.Add(1) <= db.fail {
 		return 0, errors.New("not now")
 	}
-	if _, err := db.Bridges(ctx); err != nil { // waits while the database is away
-		return 0, err
-	}
-	db.sw.SetExternalIDs(db.sw.Name(), nil) // a transaction that raises it
-	cfg, _ := db.Config()
-	return cfg, nil
+	return db.DB.RaiseConfig(ctx)
 }
 
 func TestConfirm(t *testing.T) {
@@ -43,7 +37,7 @@ func TestConfirm(t *testing.T) {
 		for _, name := range names {
 			sw.AddPort(name, nil)
 		}
-		db := &confirmingDB{DB: sw.DB(), sw: sw, fail: 2}
+		db := &confirmingDB{DB: sw.DB(), fail: 2}
 		f := startFake(t, sw, portstatus.Options{DB: db, Bridge: sw.Name()})
 		check := func() {
 			t.Helper()
@@ -77,5 +71,25 @@ func TestConfirm(t *testing.T) {
 		time.Sleep(time.Minute)
 		require.EqualValues(t, 2, f.wait("p1", portstatus.Live).Epoch-1)
 		require.Equal(t, asked, db.asked.Load())
+	})
+}
+
+// Without a Confirmer, MAC addresses tell long names apart.
+func TestByMAC(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		names := []string{"verylongportname-1", "verylongportname-2"}
+		sw := ofctrltest.New(t)
+		for _, name := range names {
+			sw.AddPort(name, nil)
+		}
+		f := startFake(t, sw, portstatus.Options{DB: struct{ portstatus.DB }{sw.DB()}, Bridge: sw.Name()})
+		sw.Kill()
+		names = append(names, "verylongportname-0")
+		sw.AddPort(names[2], nil)
+		sw.Restart()
+		time.Sleep(time.Minute)
+		for _, name := range names {
+			require.Equal(t, sw.Port(name).Number, f.wait(name, portstatus.Live).Number, name)
+		}
 	})
 }

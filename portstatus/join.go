@@ -96,7 +96,7 @@ func (p *picture) proven(g *group, in *instance) uint32 {
 	if len(g.wire) >= ofp.PortNameMax {
 		in.sure = in.sure || p.base.state == baseSynced && g.rows() == 1 || p.byMAC && g.tellsByMAC(in, p.ports[number])
 		if !in.sure {
-			p.asking = true
+			p.asking = p.asking || !g.claims(number, func(other *instance) bool { return other.sure })
 			return 0
 		}
 	}
@@ -121,12 +121,16 @@ func (g *group) tellsByMAC(in *instance, port *ofp.Port) bool {
 	if in.row.MACInUse != net.HardwareAddr(port.HWAddr[:]).String() {
 		return false
 	}
-	for _, other := range g.instances {
-		if other != in && other.row != nil && other.row.MACInUse == in.row.MACInUse {
-			return false
-		}
-	}
-	return true
+	return !slices.ContainsFunc(g.instances, func(other *instance) bool {
+		return other != in && other.row != nil && other.row.MACInUse == in.row.MACInUse
+	})
+}
+
+// claims reports whether a row that is as asked for has the number as its ofport.
+func (g *group) claims(number uint32, as func(*instance) bool) bool {
+	return slices.ContainsFunc(g.instances, func(in *instance) bool {
+		return in.row != nil && fromOFPort(in.row.OFPort) == number && as(in)
+	})
 }
 
 // doubt says that the row's ofport may be left over.
@@ -145,11 +149,13 @@ func (p *picture) doubtNumber(g *group, number uint32) {
 }
 
 // written takes over that the row's ofport has changed, or is told for the first
-// time. Of several rows that claim one number all but one are left over.
+// time. Of several rows that claim one number all but one are left over. What is
+// told when the database comes back may have been written before this epoch.
 func (p *picture) written(in *instance, first bool) {
 	number := fromOFPort(in.row.OFPort)
 	p.doubtNumber(in.group, number)
-	in.sure = !first && p.link.state == linkCurrent && slices.Contains(in.group.numbers, number)
+	in.sure = !first && p.base.state == baseSynced && p.link.state == linkCurrent &&
+		slices.Contains(in.group.numbers, number)
 }
 
 // confirm takes over ofports, by uuid, that ovs-vswitchd has confirmed: they
@@ -159,7 +165,12 @@ func (p *picture) confirm(now time.Time, doubts uint64, ofports map[string]int) 
 	var answered []*instance
 	for uuid, in := range p.rows {
 		ofport, ok := ofports[uuid]
-		if ok && ofport == in.row.OFPort && in.doubted <= doubts && !in.sure {
+		if !ok || ofport != in.row.OFPort || in.doubted > doubts || in.sure {
+			continue
+		}
+		number := fromOFPort(ofport)
+		alone := !in.group.claims(number, func(other *instance) bool { return other != in })
+		if alone || p.ports[number] != nil && in.group.tellsByMAC(in, p.ports[number]) {
 			in.sure = true
 			answered = append(answered, in)
 		}
@@ -175,11 +186,8 @@ func (g *group) early(in *instance) uint32 {
 	if in.early == 0 || !slices.Contains(g.numbers, in.early) {
 		return 0
 	}
-	for _, other := range g.instances {
-		if other != in && other.row != nil && fromOFPort(other.row.OFPort) == in.early {
-			in.early = 0
-			return 0
-		}
+	if g.claims(in.early, func(other *instance) bool { return other != in }) {
+		in.early = 0
 	}
 	return in.early
 }

@@ -5,7 +5,6 @@ package portstatus_test
 import (
 	"bufio"
 	"context"
-	"encoding/json"
 	"fmt"
 	"os"
 	"os/exec"
@@ -57,7 +56,7 @@ func startOn(tb testing.TB, ovs *ovssandbox.Sandbox, bridge string, o portstatus
 		var err error
 		a.db, err = vswitchdb.New(ovs.DBAddr(), nil)
 		require.NoError(tb, err)
-		o.DB, o.Bridge = confirmer{a.db, ovs}, bridge
+		o.DB, o.Bridge = a.db, bridge
 		run(a.db.Run)
 	}
 	a.sess = ofctrl.NewSession(ofctrl.Target(ovs.MgmtAddr(bridge)), nil)
@@ -81,30 +80,6 @@ func (a *agent) wait(name string, c portstatus.Condition) portstatus.Port {
 	port, err := a.Wait(ctx, name, c)
 	require.NoError(a.t, err)
 	return port
-}
-
-// confirmer is the database with a way to have the numbers confirmed.
-type confirmer struct {
-	*vswitchdb.DB
-	ovs *ovssandbox.Sandbox
-}
-
-func (c confirmer) RaiseConfig(ctx context.Context) (int64, error) {
-	results, err := c.ovs.Transact(ctx,
-		map[string]any{"op": "mutate", "table": "Open_vSwitch", "where": []any{}, "mutations": []any{[]any{"next_cfg", "+=", 1}}},
-		map[string]any{"op": "select", "table": "Open_vSwitch", "where": []any{}, "columns": []string{"next_cfg"}})
-	if err != nil {
-		return 0, err
-	}
-	var selected struct {
-		Rows []struct {
-			NextCfg int64 `json:"next_cfg"`
-		}
-	}
-	if err := json.Unmarshal(results[1], &selected); err != nil {
-		return 0, err
-	}
-	return selected.Rows[0].NextCfg, nil
 }
 
 func (a *agent) vsctl(args ...string) string {

@@ -332,6 +332,25 @@ var pictures = []struct {
 		row u2 verylongportname-2 ofport=1
 		? verylongportname-2 = 1 bound
 	`},
+	{name: "what the database tells when it comes back may be of an earlier epoch", script: `
+		row u1 verylongportname-1 ofport=1
+		row u2 verylongportname-2
+		synced
+		up
+		list 1=verylongportname-1
+		confirm u1=1
+		? verylongportname-1 = 1 bound
+		basedown
+		down
+		up
+		list 2=verylongportname-1
+		row u2 verylongportname-2 ofport=2
+		synced
+		? verylongportname-2 = -
+		row u1 verylongportname-1 ofport=2
+		? verylongportname-1 = 2 bound
+		? verylongportname-2 = -
+	`},
 	{name: "a question asked before a doubt does not answer it", script: `
 		row u1 verylongportname-1 ofport=1
 		row u2 verylongportname-2 ofport=2
