@@ -52,10 +52,6 @@ type Options struct {
 	// the datapath has cached by the former flows is gone, which takes up to
 	// half a second. Default: 0. Right after a clear nothing is cached.
 	Settle time.Duration
-	// ControllerID must be that of the connection's ofctrl.Options. With 0 every
-	// connection with that id gets the probes' packet-ins too: give agents that
-	// share a bridge ids of their own.
-	ControllerID uint16
 	// ProbeTimeout is how long the answer to a probe is waited for: 500 ms. Two
 	// unanswered ones mean that ovs-vswitchd is held.
 	ProbeTimeout time.Duration

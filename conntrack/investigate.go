@@ -29,7 +29,7 @@ func (r *round) investigate() {
 	r.update(func() { r.ev.present = n })
 	close(r.counted)
 	timeout := r.c.opts.ProbeTimeout
-	err = probe(r.ctx, r.conn, r.c.opts.ControllerID, func(n int) time.Duration {
+	err = probe(r.ctx, r.conn, func(n int) time.Duration {
 		r.update(func() { r.ev.probed(n, time.Now()) })
 		if n <= certainAfter {
 			return timeout

@@ -184,10 +184,10 @@ func (r *round) recover(ctx context.Context, with opening, known bool) error {
 // probe.
 func (r *round) awaitAnswer(ctx context.Context, cleared bool) error {
 	pause := confirmMin
-	return probe(ctx, r.conn, r.c.opts.ControllerID, func(unanswered int) time.Duration {
+	return probe(ctx, r.conn, func(unanswered int) time.Duration {
 		if cleared && unanswered == confirmHint {
 			r.waitingFor("ovs-vswitchd to forward a packet: flow-restore-wait is cleared, and no probe is answered; "+
-				"is Options.ControllerID that of the connection, and are packet-ins on?", nil)
+				"are packet-ins on?", nil)
 		}
 		defer func() { pause = min(2*pause, confirmMax) }()
 		return pause

@@ -39,13 +39,12 @@ const (
 // prober asks over one connection.
 type prober struct {
 	conn  *ofctrl.Conn
-	id    uint16
 	sub   *ofctrl.Sub
 	token [tokenLen]byte
 }
 
-func newProber(conn *ofctrl.Conn, id uint16) *prober {
-	p := &prober{conn: conn, id: id, sub: conn.Subscribe(&ofctrl.SubOptions{
+func newProber(conn *ofctrl.Conn) *prober {
+	p := &prober{conn: conn, sub: conn.Subscribe(&ofctrl.SubOptions{
 		Types: []uint8{uint8(ofp.TypePacketIn), uint8(ofp.TypeExperimenter)},
 	})}
 	_, _ = rand.Read(p.token[:]) // never fails
@@ -54,7 +53,7 @@ func newProber(conn *ofctrl.Conn, id uint16) *prober {
 
 // send sends one probe and returns when the switch has taken it.
 func (p *prober) send(ctx context.Context) error {
-	if err := p.conn.Exec(ctx, ofctrl.RawMessage(appendProbe(nil, p.id, p.token[:]))); err != nil {
+	if err := p.conn.Exec(ctx, ofctrl.RawMessage(appendProbe(nil, p.conn.ControllerID(), p.token[:]))); err != nil {
 		return fmt.Errorf("conntrack: probe: %w", err)
 	}
 	return nil
@@ -76,8 +75,8 @@ func (p *prober) receive(ctx context.Context) error {
 // probe asks until one answer comes, which is nil, or ctx or the connection
 // ends. After each probe that the switch has taken, wait is called and says how
 // long to wait before the next; unanswered probes are counted from 1 there.
-func probe(ctx context.Context, conn *ofctrl.Conn, id uint16, wait func(unanswered int) time.Duration) error {
-	p := newProber(conn, id)
+func probe(ctx context.Context, conn *ofctrl.Conn, wait func(unanswered int) time.Duration) error {
+	p := newProber(conn)
 	defer p.sub.Close()
 	ctx, cancel := context.WithCancel(ctx)
 	var reader sync.WaitGroup

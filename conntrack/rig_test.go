@@ -47,7 +47,7 @@ const (
 func options() *conntrack.Options {
 	return &conntrack.Options{
 		Bridge: bridge, Scope: bundle.Scope{Cookie: cookie, CookieMask: mine},
-		ControllerID: 0x77, BackoffMax: 100 * time.Millisecond,
+		BackoffMax: 100 * time.Millisecond,
 	}
 }
 
@@ -142,7 +142,7 @@ func newAgent(tb testing.TB, to ofctrl.Connector, flag *conntrack.Flag, o *connt
 	tb.Helper()
 	a := &agent{Coordinator: conntrack.New(flag, o), tb: tb, more: make(chan struct{}, 1)}
 	a.session = ofctrl.NewSession(to, &ofctrl.SessionOptions{
-		Options: ofctrl.Options{ControllerID: o.ControllerID},
+		Options: ofctrl.Options{ControllerID: 0x77},
 		Sync:    a.Sync, BackoffMin: time.Millisecond, BackoffMax: 50 * time.Millisecond,
 	})
 	return a

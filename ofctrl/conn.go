@@ -181,6 +181,9 @@ func (c *Conn) Epoch() uint64 { return c.epoch }
 // Addr is the address of the switch.
 func (c *Conn) Addr() string { return c.addr }
 
+// ControllerID is the id under which actions reach this connection.
+func (c *Conn) ControllerID() uint16 { return c.opts.ControllerID }
+
 // Features is what the switch said of itself in the handshake.
 func (c *Conn) Features() Features { return c.features }
 

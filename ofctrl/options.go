@@ -21,7 +21,9 @@ type Options struct {
 	// asynchronous message on a bridge's .mgmt socket until it is other than 0
 	// (ofproto/connmgr.c:ofconn_receives_async_msg).
 	MissSendLen uint16
-	// ControllerID is the id under which actions reach this connection: 0.
+	// ControllerID is the id under which actions reach this connection: 0. Every
+	// connection with that id gets what is sent to it, the probes of package
+	// conntrack too, so agents that share a bridge better have ids of their own.
 	ControllerID uint16
 	// HandshakeTimeout bounds the whole handshake: 10 s. When it is zero, a
 	// local peer that has accepted and is silent gets 60 s more for its first

@@ -49,7 +49,7 @@ func (o *options) coordinate(ctx context.Context, env *cli.Env, flag *conntrack.
 		Bridge: bridge,
 		Scope:  bundle.Scope{Tables: cli.AllTables(), Keep: keep},
 		Policy: o.policy, Timeout: o.timeout, Reinstall: o.reinstall, Datapath: o.datapath,
-		ControllerID: options.ControllerID, Logger: env.Logger,
+		Logger: env.Logger,
 	})
 	session := ofctrl.NewSession(o.sw.OpenFlow(), &ofctrl.SessionOptions{Options: *options, Sync: coordinator.Sync})
 	d := newDesk(env, coordinator, session)
