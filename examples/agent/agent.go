@@ -156,8 +156,10 @@ func (a *agent) flush(ctx context.Context, name string) error {
 		return err
 	}
 	err = a.flows.Flush(ctx, conn)
-	if _, refused := errors.AsType[*ofctrl.SwitchError](err); refused {
-		a.flows.Delete(name) // else it would keep the next ports' flows out too
+	if refused, ok := errors.AsType[*bundle.Error](err); ok {
+		for _, name := range refused.Keys {
+			a.flows.Delete(name) // else one port keeps out the flows of all others
+		}
 	}
 	return err
 }
