@@ -54,7 +54,23 @@ var triggers = map[string]string{
 	"bundle property length 0": "0621001800000001 0000000100000000 ffff0000 00000000",
 }
 
+// quiet turns off what libOpenflow's klog writes to standard error, and returns
+// that.
+func quiet(tb testing.TB) *os.File {
+	tb.Helper()
+	stderr := os.Stderr
+	null, err := os.OpenFile(os.DevNull, os.O_WRONLY, 0)
+	require.NoError(tb, err)
+	os.Stderr = null
+	tb.Cleanup(func() {
+		os.Stderr = stderr
+		_ = null.Close()
+	})
+	return stderr
+}
+
 func TestTriggersOfLibOpenflow(t *testing.T) {
+	quiet(t)
 	for name, text := range triggers {
 		raw := unhex(t, text)
 		_, err := Frame{Type: raw[1], Raw: raw}.Decode()
@@ -65,12 +81,13 @@ func TestTriggersOfLibOpenflow(t *testing.T) {
 // FuzzDecode: whatever the bytes, Decode ends soon and does not eat memory.
 func FuzzDecode(f *testing.F) {
 	addSeeds(f)
+	stderr := quiet(f)
 	f.Fuzz(func(t *testing.T, msg []byte) {
 		if len(msg) < ofp.HeaderLen || len(msg) > ofp.MaxLen {
 			return
 		}
 		msg[0], msg[2], msg[3] = ofp.Version, byte(len(msg)>>8), byte(len(msg))
-		watch(t, msg, func() {
+		watch(t, stderr, msg, func() {
 			if m, err := (Frame{Type: msg[1], Raw: msg}).Decode(); err == nil {
 				require.NotNil(t, m)
 			}
@@ -80,7 +97,7 @@ func FuzzDecode(f *testing.F) {
 
 // watch kills the process, with the input, if f takes far too long or too much
 // memory: nothing else ends an endless loop.
-func watch(t *testing.T, msg []byte, f func()) {
+func watch(t *testing.T, stderr *os.File, msg []byte, f func()) {
 	t.Helper()
 	done := make(chan struct{})
 	go func() {
@@ -95,7 +112,7 @@ func watch(t *testing.T, msg []byte, f func()) {
 			sample := []metrics.Sample{{Name: "/memory/classes/heap/objects:bytes"}}
 			metrics.Read(sample)
 			if heap := sample[0].Value.Uint64(); n > 100 || heap > 1<<30 {
-				_, _ = os.Stderr.WriteString("stuck at " + hex.EncodeToString(msg) + "\n")
+				_, _ = stderr.WriteString("stuck at " + hex.EncodeToString(msg) + "\n")
 				os.Exit(2)
 			}
 		}
