@@ -155,13 +155,19 @@ func (a *agent) flush(ctx context.Context, name string) error {
 	if err != nil {
 		return err
 	}
-	err = a.flows.Flush(ctx, conn)
-	if refused, ok := errors.AsType[*bundle.Error](err); ok {
-		for _, name := range refused.Keys {
-			a.flows.Delete(name) // else one port keeps out the flows of all others
+	for {
+		err := a.flows.Flush(ctx, conn)
+		refused, ok := errors.AsType[*bundle.Error](err)
+		if !ok || len(refused.Keys) == 0 {
+			return err
+		}
+		for _, port := range refused.Keys {
+			a.flows.Delete(port) // else one port keeps out the flows of all others
+		}
+		if slices.Contains(refused.Keys, name) {
+			return err
 		}
 	}
-	return err
 }
 
 // put makes the port's flows what they should be by what the tracker knows at
