@@ -13,6 +13,7 @@ import (
 // Bounds on what one packet may cause: ofproto/ofproto-dpif-xlate.c.
 const (
 	resubmitsMax = 4096
+	actionsMax   = 1 << 16
 	depthMax     = 64
 )
 
@@ -25,6 +26,7 @@ type pipeline struct {
 	set       []flowtext.Action
 	later     []recirculation
 	resubmits int
+	done      int // actions
 	depth     int
 	exit      bool
 }
@@ -73,7 +75,7 @@ func (w *pipeline) table(table uint8) {
 
 func (w *pipeline) actions(list flowtext.Actions) {
 	for a := range list.All() {
-		if w.exit {
+		if w.done++; w.exit || w.done > actionsMax {
 			return
 		}
 		if !w.action(a) {
