@@ -6,6 +6,7 @@ import (
 	"bytes"
 	"encoding/binary"
 	"iter"
+	"slices"
 
 	"github.com/flowgate/flowgate/internal/oxm"
 )
@@ -165,19 +166,41 @@ func (g *Group) decodeMethod(v []byte) error {
 	}
 	g.Method = string(name[:end])
 	g.Param = get64(v[12+methodLen:])
-	fields := v[selectionHeader-4:]
-	seen := map[oxm.ID]bool{}
-	for rest := fields; len(rest) > 0; {
-		e, next, err := oxm.ReadEntry(rest)
-		if err != nil {
-			return malformed("field of a selection method: %v", err)
-		}
-		if e.Mask != nil || seen[e.Field.ID] {
-			return malformed("field %s of a selection method with a mask or given twice", e.Field.Name)
-		}
-		seen[e.Field.ID] = true
-		rest = next
+	fields, err := canonicalFields(v[selectionHeader-4:])
+	if err != nil {
+		return err
 	}
 	g.Fields.oxm = fields
 	return nil
+}
+
+// canonicalFields checks the fields of a selection method and gives them as a
+// group mod of OVS has them: in OVS's order, with the header of OpenFlow 1.5.
+// (In its replies OVS gives dp_hash another header.)
+func canonicalFields(b []byte) ([]byte, error) {
+	var list []oxm.Entry
+	canonical := true
+	for rest := b; len(rest) > 0; {
+		e, next, err := oxm.ReadEntry(rest)
+		if err != nil {
+			return nil, malformed("field of a selection method: %v", err)
+		}
+		if e.Mask != nil || slices.ContainsFunc(list, func(o oxm.Entry) bool { return o.Field == e.Field }) {
+			return nil, malformed("field %s of a selection method with a mask or given twice", e.Field.Name)
+		}
+		if e.Header != e.Field.Preferred() || len(list) > 0 && list[len(list)-1].Field.Order > e.Field.Order {
+			canonical = false
+		}
+		list = append(list, e)
+		rest = next
+	}
+	if canonical {
+		return b, nil
+	}
+	slices.SortFunc(list, func(x, y oxm.Entry) int { return x.Field.Order - y.Field.Order })
+	var out []byte
+	for _, e := range list {
+		out = append(e.Field.Preferred().Append(out, len(e.Value), false), e.Value...)
+	}
+	return out, nil
 }

@@ -4,7 +4,9 @@ package flowtext_test
 
 import (
 	"encoding"
+	"fmt"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -12,6 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/flowgate/flowgate/internal/ovssandbox"
+	"github.com/flowgate/flowgate/internal/oxm"
 	"github.com/flowgate/flowgate/ofctrl/flowtext"
 )
 
@@ -20,20 +23,55 @@ func dumpGroups(t *testing.T, s *ovssandbox.Sandbox, bridge string) []string {
 	return lines(ofctl(t, s, "--no-names", "dump-groups", bridge))
 }
 
+// groupCorpus is testdata/groups.groups, and a group that selects by each field
+// that there is, whole and in part.
+func groupCorpus(t *testing.T) string {
+	t.Helper()
+	file, err := os.ReadFile("testdata/groups.groups")
+	require.NoError(t, err)
+	text := string(file)
+	id := 1000
+	for n := range oxm.NumFields {
+		id += 2
+		f := oxm.Get(n)
+		if !f.Sendable() || f.ID.IsTunMetadata() {
+			continue
+		}
+		text += fmt.Sprintf("group_id=%d,type=select,selection_method=hash,fields(%s),bucket=output:1\n", id, f.Name)
+		switch f.Format {
+		case oxm.Hex, oxm.Decimal, oxm.MAC, oxm.IPv4, oxm.IPv6:
+		default: // flags, which are masks in themselves
+			continue
+		}
+		if f.Maskable {
+			text += fmt.Sprintf("group_id=%d,type=select,selection_method=hash,fields(%s=%s),bucket=output:1\n", id+1, f.Name, partMask(f))
+		}
+	}
+	return text
+}
+
+// partMask is a value of a few bits of a field, as its text is written.
+func partMask(f *oxm.Field) string {
+	val := make([]byte, f.Bytes)
+	full := make([]byte, f.Bytes)
+	for i := range full {
+		full[i] = 0xff
+	}
+	val[f.Bytes-1] = 1
+	return string(f.AppendValue(nil, val, full))
+}
+
 // What TestAgainstOVS shows for flows, for groups.
 func TestGroupsAgainstOVS(t *testing.T) {
 	s := ovssandbox.New(t, &ovssandbox.Options{Bridges: []ovssandbox.Bridge{{Name: byOfctl}, {Name: byFlowgate}, {Name: byDump}}})
-	const file = "testdata/groups.groups"
-	pwd, err := os.Getwd()
-	require.NoError(t, err)
-	ofctl(t, s, "add-groups", byOfctl, pwd+"/"+file)
+	corpus := groupCorpus(t)
+	file := filepath.Join(t.TempDir(), "groups")
+	require.NoError(t, os.WriteFile(file, []byte(corpus), 0o600))
+	ofctl(t, s, "add-groups", byOfctl, file)
 	want := dumpGroups(t, s, byOfctl)
 
-	f, err := os.Open(file)
-	require.NoError(t, err)
-	defer func() { _ = f.Close() }()
 	var mods []encoding.BinaryMarshaler
-	for e, err := range flowtext.ParseGroupFile(f, nil) {
+	for e, err := range flowtext.ParseGroupFile(strings.NewReader(corpus), nil) {
 		require.NoError(t, err)
 		mods = append(mods, e.Mod)
 	}
