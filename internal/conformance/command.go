@@ -25,10 +25,11 @@ const defaultClient = "c"
 
 // do runs a command and returns what came of it.
 func (r *run) do(ctx context.Context, command string) ([]string, error) {
-	name, named, awaited := defaultClient, false, 0
+	name, awaited, where := defaultClient, 0, ""
 	if rest, ok := strings.CutPrefix(command, "wait "); ok {
 		var n string
 		n, command, _ = strings.Cut(rest, " ")
+		n, where, _ = strings.Cut(n, "@")
 		var err error
 		if awaited, err = strconv.Atoi(n); err != nil {
 			return nil, err
@@ -36,7 +37,6 @@ func (r *run) do(ctx context.Context, command string) ([]string, error) {
 	}
 	if rest, ok := strings.CutPrefix(command, "@"); ok {
 		name, command, _ = strings.Cut(rest, " ")
-		named = true
 	}
 	verb, rest, _ := strings.Cut(command, " ")
 	rest = strings.TrimSpace(rest)
@@ -54,7 +54,7 @@ func (r *run) do(ctx context.Context, command string) ([]string, error) {
 		return nil, fmt.Errorf("%s: %w", command, err)
 	}
 	received, err := r.sync(func(c *client) int {
-		if named && c.name != name {
+		if where != "" && c.name != where {
 			return 0
 		}
 		return awaited

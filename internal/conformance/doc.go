@@ -17,8 +17,8 @@
 // which is their transaction id. A command waits until the switch has dealt
 // with it, by a barrier on every connection, and prints what has arrived.
 //
-// 'wait N' in front of a command waits for N messages on each connection, or on the one
-// named, for what
+// 'wait N' in front of a command waits for N messages on each connection, 'wait N@NAME' on
+// one, for what
 // Open vSwitch sends from another thread. '@NAME' in front of a command names the connection it is sent on; 'c' is
 // there from the start of its first use.
 package conformance
