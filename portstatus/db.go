@@ -10,7 +10,8 @@ import (
 )
 
 // DB is what a Tracker needs of the Open_vSwitch database. *vswitchdb.DB
-// satisfies it over the network, the database of ofctrltest in memory.
+// satisfies it over the network, the database of ofctrltest in memory. Both are
+// a Confirmer too.
 type DB interface {
 	// WatchInterfaces yields the Interface rows of one bridge: those present,
 	// then InterfacesSynced, then each change; DatabaseDown when the connection

@@ -20,12 +20,13 @@ import (
 //	proven   The row's ofport is a number that the switch lists, in this epoch,
 //	         under the row's name. Only ovs-vswitchd writes a row's ofport,
 //	         and only for a port that it made for that row or took over for it.
-//	early    An ADD came for a name that no earlier row had, as far as is
-//	         known, and that can not be another's: decided at once, proven later.
-//	none     Anything else waits for the row's ofport: a name that an earlier
-//	         row had (ovs-vswitchd may be about to hand the old port over
-//	         without a word, or to delete it), and whatever was listed before
-//	         its row was told.
+//	early    An ADD came for a name that had no row and no number before, as
+//	         far as is known, and that can not be another's: decided at once,
+//	         proven later.
+//	none     Anything else waits for the row's ofport: a name that had an
+//	         earlier row (ovs-vswitchd may be about to hand the old port over
+//	         without a word, or to delete it) or a number, and whatever was
+//	         listed before its row was told.
 //
 // Names of 15 bytes and more may be cut, so what the database has told must be
 // all its rows. Where rows of the bridge share a name on the wire, an
@@ -53,7 +54,8 @@ func (p *picture) decideEarly(g *group, number uint32, now time.Time) {
 		p.newInstance(g, g.wire, now).early = number
 	case 1:
 		in := g.instances[0]
-		if in.id.name != g.wire || in.earlier || maybeCut && p.base.state != baseSynced {
+		fresh := !in.earlier && in.last == 0 && (in.row == nil || in.row.OFPort <= 0)
+		if in.id.name != g.wire || !fresh || maybeCut && p.base.state != baseSynced {
 			return
 		}
 		in.early = number

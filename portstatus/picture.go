@@ -12,9 +12,8 @@ import (
 )
 
 // picture is what the Tracker knows, and the rules by which it knows it. It is
-// pure: what happened comes in with the time, one call each, and whom it
-// touched is read from touched and notices afterwards. The Tracker guards it
-// with its mutex.
+// pure: what happened comes in with the time, one call each, and what it changed
+// is taken with drain afterwards. The Tracker guards it with its mutex.
 //
 // The switch side. Numbers and the state bits are true only in linkCurrent:
 //

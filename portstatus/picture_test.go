@@ -147,10 +147,27 @@ var pictures = []struct {
 		del 3=p1,live
 		add 40000=p1
 		mod 40000=p1,live
-		? p1 = 40000 live
-		> renumbered p1 3->40000
+		? p1 = -
+		> changed p1 0
 		row u1 p1 ofport=40000
 		? p1 = 40000 bound live
+		> renumbered p1 3->40000
+	`},
+	{name: "replaced while ovs-vswitchd was down, and the database tells it late", script: `
+		row u1 p1 ofport=3
+		synced
+		up
+		list 3=p1,live
+		down
+		up
+		list
+		add 7=p1,live
+		? p1 = -
+		gone u1
+		row u2 p1
+		? p1 = -
+		row u2 p1 ofport=7
+		? p1 = 7 bound live
 	`},
 	{name: "two ports swap numbers over a restart", script: `
 		row u1 p1 ofport=1
