@@ -16,7 +16,7 @@ import (
 // programs are this machine's programs that are in every machine, by the Debian
 // package that has them.
 var programs = map[string][]string{
-	"openvswitch-switch": {"ovs-vswitchd", "ovsdb-server", "ovsdb-tool", "ovs-vsctl", "ovs-ofctl", "ovs-appctl"},
+	"openvswitch-switch": {"ovs-vswitchd", "ovsdb-server", "ovsdb-tool", "ovs-vsctl", "ovs-ofctl", "ovs-appctl", "ovs-dpctl"},
 	"iproute2":           {"ip", "tc"},
 }
 
