@@ -11,9 +11,11 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -51,16 +53,16 @@ func (vm *VM) Run(ctx context.Context) (int, error) {
 	if err := vm.build(initrd, filepath.Join(dir, "command")); err != nil {
 		return 0, err
 	}
-	args := append(vm.qemu[1:len(vm.qemu):len(vm.qemu)],
+	args := slices.Concat(vm.qemu[1:], []string{
 		"-machine", "pc,usb=off,vmport=off", "-cpu", "max", "-accel", "tcg,thread=multi,tb-size=256",
-		"-smp", strconv.Itoa(or(vm.CPUs, 2)), "-m", strconv.Itoa(or(vm.Memory, 768))+"M",
+		"-smp", strconv.Itoa(or(vm.CPUs, 2)), "-m", strconv.Itoa(or(vm.Memory, 768)) + "M",
 		"-nodefaults", "-no-user-config", "-display", "none", "-no-reboot",
 		"-kernel", vm.Kernel, "-initrd", initrd,
 		// A panic reboots, and that ends qemu. The clock and the random numbers
 		// are trusted as there is no time to wait for better ones.
 		"-append", "console=ttyS0 quiet panic=-1 tsc=reliable mitigations=off nokaslr random.trust_cpu=on",
-		"-serial", "file:"+console, "-chardev", "stdio,id=output,signal=off", "-serial", "chardev:output", "-serial", "file:"+result,
-	)
+		"-serial", "file:" + console, "-chardev", "stdio,id=output,signal=off", "-serial", "chardev:output", "-serial", "file:" + result,
+	})
 	cmd := exec.CommandContext(ctx, vm.qemu[0], args...)
 	cmd.Env = append(os.Environ(), vm.env...)
 	cmd.Stdout = vm.Output
@@ -87,9 +89,7 @@ func (vm *VM) build(file, command string) error {
 		return err
 	}
 	files := map[string]string{"/etc/command": command}
-	for name, from := range vm.Files {
-		files[name] = from
-	}
+	maps.Copy(files, vm.Files)
 	f, err := os.Create(file)
 	if err != nil {
 		return err

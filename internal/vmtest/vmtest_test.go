@@ -33,7 +33,7 @@ func TestArchive(t *testing.T) {
 		field := func(i int) int {
 			var n int
 			for _, c := range []byte(header[6+8*i : 14+8*i]) {
-				n = n<<4 + int(bytes.IndexByte([]byte("0123456789abcdef"), c))
+				n = n<<4 + bytes.IndexByte([]byte("0123456789abcdef"), c)
 			}
 			return n
 		}

@@ -69,8 +69,9 @@ func main() {
 	timeout := flag.Duration("timeout", time.Hour, "bound for all scenarios")
 	flag.Parse()
 	ctx, cancel := context.WithTimeout(context.Background(), *timeout)
-	defer cancel()
-	if !play(ctx, regexp.MustCompile(*only), *short) {
+	good := play(ctx, regexp.MustCompile(*only), *short)
+	cancel()
+	if !good {
 		os.Exit(1)
 	}
 }

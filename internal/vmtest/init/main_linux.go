@@ -66,8 +66,12 @@ func boot() error {
 
 func mount() error {
 	for _, m := range []struct{ kind, at string }{
-		{"devtmpfs", "/dev"}, {"proc", "/proc"}, {"sysfs", "/sys"},
-		{"tmpfs", "/run"}, {"tmpfs", "/tmp"}, {"tmpfs", logDir},
+		{"devtmpfs", "/dev"},
+		{"proc", "/proc"},
+		{"sysfs", "/sys"},
+		{"tmpfs", "/run"},
+		{"tmpfs", "/tmp"},
+		{"tmpfs", logDir},
 	} {
 		if err := unix.Mount(m.kind, m.at, m.kind, 0, ""); err != nil {
 			return fmt.Errorf("mount %s: %w", m.at, err)
@@ -97,7 +101,7 @@ func loadModules() error {
 	if err != nil {
 		return err
 	}
-	for _, file := range strings.Fields(string(list)) {
+	for _, file := range strings.FieldsSeq(string(list)) {
 		f, err := os.Open(file)
 		if err != nil {
 			return err
