@@ -101,7 +101,7 @@ func loadModules() error {
 	if err != nil {
 		return err
 	}
-	for _, file := range strings.FieldsSeq(string(list)) {
+	for file := range strings.FieldsSeq(string(list)) {
 		f, err := os.Open(file)
 		if err != nil {
 			return err
