@@ -28,7 +28,7 @@ func (o *options) restore(ctx context.Context, env *cli.Env) (int, error) {
 	// Of our own, so that other agents do not get our probes.
 	options.ControllerID = uint16(os.Getpid())
 	code := 0
-	err = o.sw.WithDB(ctx, options, func(ctx context.Context, db *vswitchdb.DB, bridge string) error {
+	err = o.sw.WithDB(ctx, options, func(ctx context.Context, db *vswitchdb.DB, bridge string) (err error) {
 		var flag *conntrack.Flag
 		if db != nil {
 			flag = conntrack.NewFlag(db)
