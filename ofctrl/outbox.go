@@ -7,6 +7,7 @@ import (
 	"errors"
 	"net"
 	"sync"
+	"time"
 )
 
 // outbox is the sending half of a connection: callers append encoded messages
@@ -26,7 +27,8 @@ type outbox struct {
 	room   chan struct{} // closed and replaced when the writer takes the buffer
 	err    error         // set once: nothing more can be sent
 
-	wake chan struct{} // one token: there is something to write
+	wake  chan struct{} // one token: there is something to write
+	delay *time.Timer   // wakes the writer for what was held back
 
 	sent func(msg []byte) // told of each message in its order, if not nil
 }
@@ -35,8 +37,11 @@ const (
 	// outboxReserve is what the reader may append beyond the limit to answer
 	// echo requests: it never waits.
 	outboxReserve = 256 << 10
-	// outboxBatch is how much a pipeline gathers before it wakes the writer.
+	// outboxBatch is how much a pipeline gathers before it wakes the writer, and
+	// outboxDelay for how long. A bundle expires on the switch when nothing
+	// comes for it.
 	outboxBatch = 32 << 10
+	outboxDelay = 2 * time.Millisecond
 )
 
 // errEchoFlood ends a connection whose peer sends echo requests and does not
@@ -44,12 +49,15 @@ const (
 var errEchoFlood = errors.New("ofctrl: the switch asks for echoes and does not read them")
 
 func newOutbox(limit int) *outbox {
-	return &outbox{limit: limit, room: make(chan struct{}), wake: make(chan struct{}, 1)}
+	o := &outbox{limit: limit, room: make(chan struct{}), wake: make(chan struct{}, 1)}
+	o.delay = time.AfterFunc(time.Hour, o.flush)
+	o.delay.Stop()
+	return o
 }
 
 // append waits until there is room and appends one message. It returns the
-// message's offset. Lazy messages are left to be written with what follows
-// them.
+// message's offset. Lazy messages are held back for a moment, to be written with
+// what follows them.
 func (o *outbox) append(ctx context.Context, lazy bool, msg []byte) (uint64, error) {
 	if ctx.Err() != nil {
 		return 0, context.Cause(ctx)
@@ -95,8 +103,11 @@ func (o *outbox) appendLocked(lazy bool, msg []byte) (offset uint64) {
 	}
 	o.buf = append(o.buf, msg...)
 	o.queued += uint64(len(msg))
-	if !lazy || len(o.buf) >= outboxBatch {
+	switch {
+	case !lazy || len(o.buf) >= outboxBatch:
 		o.flush()
+	case len(o.buf) == len(msg): // the first to be held back
+		o.delay.Reset(outboxDelay)
 	}
 	return offset
 }
@@ -124,6 +135,7 @@ func (o *outbox) close(err error) {
 	if o.err == nil {
 		o.err = err
 		close(o.room)
+		o.delay.Stop()
 	}
 }
 

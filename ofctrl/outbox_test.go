@@ -83,6 +83,32 @@ func TestOutbox(t *testing.T) {
 	})
 }
 
+// What is held back leaves by itself after a moment.
+func TestOutboxHoldsBackForAMoment(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ctx, cancel := context.WithCancel(t.Context())
+		ours, theirs := net.Pipe()
+		o := newOutbox(100)
+		ended := make(chan error, 1)
+		go func() { ended <- o.run(ctx, ours) }()
+		buf := make([]byte, 100)
+		for range 3 {
+			synctest.Wait() // the writer has nothing to do
+			began := time.Now()
+			for range 3 {
+				_, err := o.append(ctx, true, []byte{1, 2})
+				require.NoError(t, err)
+			}
+			n, err := theirs.Read(buf)
+			require.NoError(t, err)
+			require.Equal(t, 6, n)
+			require.Equal(t, outboxDelay, time.Since(began))
+		}
+		cancel()
+		require.ErrorIs(t, <-ended, context.Canceled)
+	})
+}
+
 func TestOutboxDoesNotKeepABurst(t *testing.T) {
 	o := newOutbox(100)
 	_, err := o.append(t.Context(), true, bytes.Repeat([]byte{1}, 1000))

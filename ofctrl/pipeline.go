@@ -67,7 +67,7 @@ func (c *Conn) Pipeline() *Pipeline { return &Pipeline{c: c} }
 
 // Send queues a message. It waits while the send buffer is full or some
 // thousand messages are unanswered. Messages may be held back for a moment to
-// leave together; Flush or Sync sends them on.
+// leave together; Flush or Sync sends them on at once.
 //
 // An error is the pipeline's end, except for a message that can not be encoded
 // (ErrEncode): that one takes no index.
