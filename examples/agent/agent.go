@@ -100,7 +100,7 @@ func (a *agent) restorePorts(ctx context.Context, r *conntrack.Round) error {
 			present = append(present, e.Port.Name)
 		case e.Kind == portstatus.Synced && e.Epoch == r.Epoch():
 			for _, name := range slices.Concat(present, a.flows.Keys()) {
-				if err := a.put(name); err != nil {
+				if err := a.put(name, r.Epoch()); err != nil {
 					a.log.Warnf("port %s: %v", name, err) // one port must not hold up the bridge
 				}
 			}
@@ -148,11 +148,11 @@ func (a *agent) removePorts(ctx context.Context) error {
 
 // flush makes the switch equal to what the port needs now.
 func (a *agent) flush(ctx context.Context, name string) error {
-	if err := a.put(name); err != nil {
-		return err
-	}
 	conn, err := a.session.Conn(ctx)
 	if err != nil {
+		return err
+	}
+	if err := a.put(name, conn.Epoch()); err != nil {
 		return err
 	}
 	for {
@@ -170,19 +170,19 @@ func (a *agent) flush(ctx context.Context, name string) error {
 	}
 }
 
-// put makes the port's flows what they should be by what the tracker knows at
-// this moment, so that it does not matter who calls it, and in which order.
-func (a *agent) put(name string) error {
+// put makes the port's flows what they should be in the epoch, by what the
+// tracker knows at this moment, so that it does not matter who calls it, and in
+// which order. A port without a number in this epoch has no flows: its last
+// number may be another port's by now.
+func (a *agent) put(name string, epoch uint64) error {
 	a.writing.Lock()
 	defer a.writing.Unlock()
 	port, ok, err := a.tracker.Get(name)
-	switch {
-	case err != nil:
+	if err != nil {
 		return err
-	case !ok:
+	}
+	if !ok || port.Number == 0 || port.Epoch != epoch || port.ExternalIDs["iface-id"] == "" {
 		a.flows.Delete(name)
-		return nil
-	case port.Number == 0 || port.ExternalIDs["iface-id"] == "":
 		return nil
 	}
 	msgs, err := a.portFlows(port)

@@ -76,14 +76,18 @@ func run(ctx context.Context) error {
 			return r.Hand(slices.Values(pipeline()))
 		}, nil),
 		gates.Gate("ports", func(ctx context.Context, r *conntrack.Round) error {
+			for _, name := range ports.Keys() {
+				ports.Delete(name) // its number may be another port's by now
+			}
 			for e, err := range tracker.Watch(ctx) {
 				switch {
 				case err != nil:
-					return err
-				case e.Kind == portstatus.Added && e.Port.Number != 0: // as it is in this epoch
-					err = ports.Put(e.Port.Name, flows(e.Port)...)
 				case e.Kind == portstatus.Synced && e.Epoch == r.Epoch():
 					return r.HandSet(&ports)
+				case e.Kind == portstatus.Removed:
+					ports.Delete(e.Port.Name)
+				case e.Port.Number != 0 && e.Port.Epoch == r.Epoch():
+					err = ports.Put(e.Port.Name, flows(e.Port)...)
 				}
 				if err != nil {
 					return err
