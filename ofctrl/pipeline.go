@@ -29,9 +29,9 @@ type Pipeline struct {
 	scratch []byte     // where Send encodes
 
 	mu       sync.Mutex
-	runs     []run      // which ids are which messages, oldest first
-	live     []*segment // those that hold messages, oldest first
-	spare    []Message  // of a segment that is done
+	runs     []run       // which ids are which messages, oldest first
+	live     []*segment  // those that hold messages, oldest first
+	spare    [][]Message // of segments that are done, to be used again
 	failures Failures
 	refusals int
 }
@@ -128,7 +128,9 @@ func (p *Pipeline) begin(ctx context.Context) error {
 	p.cur = s
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	s.msgs, p.spare = p.spare, nil
+	if n := len(p.spare); n > 0 {
+		s.msgs, p.spare = p.spare[n-1], p.spare[:n-1]
+	}
 	p.live = append(p.live, s)
 	if n := len(p.runs); n > 0 && p.runs[n-1].first+p.runs[n-1].n == first && p.runs[n-1].n < blockMax {
 		p.runs[n-1].n += segmentLen
@@ -171,7 +173,7 @@ func (p *Pipeline) done(s *segment) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	clear(s.msgs)
-	p.spare, s.msgs = s.msgs[:0], nil
+	p.spare, s.msgs = append(p.spare, s.msgs[:0]), nil
 	for i, l := range p.live {
 		if l == s {
 			p.live = append(p.live[:i], p.live[i+1:]...)
