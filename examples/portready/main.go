@@ -7,6 +7,7 @@ package main
 import (
 	"context"
 	"flag"
+	"fmt"
 	"time"
 
 	"github.com/flowgate/flowgate/examples/internal/cli"
@@ -126,15 +127,28 @@ func (o *options) work(ctx context.Context, env *cli.Env, c portstatus.Condition
 	})
 }
 
-// wait waits for one port.
+// wait waits for one port. Meanwhile it says what is missing when that takes
+// long.
 func wait(ctx context.Context, env *cli.Env, tracker *portstatus.Tracker, name string, c portstatus.Condition) error {
-	port, err := tracker.Wait(ctx, name, c)
-	if err == nil {
-		env.JSON(newEvent("ready", port))
-		return nil
-	}
-	if ctx.Err() != nil { // rather than failed
-		env.JSON(missing(tracker, name, err))
-	}
-	return err
+	return cli.While(ctx, func(ctx context.Context) error {
+		port, err := tracker.Wait(ctx, name, c)
+		if err == nil {
+			env.JSON(newEvent("ready", port))
+			return nil
+		}
+		if ctx.Err() != nil { // rather than failed
+			env.JSON(missing(tracker, name, err))
+		}
+		return err
+	}, func(ctx context.Context) error {
+		for e, err := range tracker.Watch(ctx, name) {
+			if err != nil {
+				return err
+			}
+			if e.Kind == portstatus.Waiting {
+				fmt.Fprintf(env.Err, "portready: still waiting for %s: %s\n", name, reasons(e.Missing))
+			}
+		}
+		return ctx.Err()
+	})
 }
