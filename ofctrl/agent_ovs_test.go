@@ -49,8 +49,8 @@ func txPackets(t *testing.T, ovs *ovssandbox.Sandbox, port string) uint64 {
 // resume; then it is sent once more by a packet-out, directly and through the
 // tables.
 func TestOVSPacketInAndOut(t *testing.T) {
-	ctx := testContext(t)
 	ovs, c := dialOVS(t, &ofctrl.Options{ControllerID: 5})
+	ctx := testContext(t)
 	addPort(t, ovs, "in")
 	out := addPort(t, ovs, "out")
 	sub := c.Subscribe(&ofctrl.SubOptions{Types: []uint8{ofctrl.TypePacketIn, ofctrl.TypeExperimenter}})
@@ -79,8 +79,8 @@ func TestOVSPacketInAndOut(t *testing.T) {
 }
 
 func TestOVSPortMod(t *testing.T) {
-	ctx := testContext(t)
 	ovs, c := dialOVS(t, nil)
+	ctx := testContext(t)
 	number := addPort(t, ovs, "p1")
 	f, err := c.Do(ctx, ofctrl.RawMessage(ofp.PortDescRequest(nil, 0, number)))
 	require.NoError(t, err)
@@ -97,8 +97,8 @@ func TestOVSPortMod(t *testing.T) {
 }
 
 func TestOVSRoles(t *testing.T) {
-	ctx := testContext(t)
 	ovs, first := dialOVS(t, nil)
+	ctx := testContext(t)
 	second, err := ofctrl.Dial(ctx, ovs.MgmtAddr("br0"), nil)
 	require.NoError(t, err)
 	defer second.Close()
@@ -121,8 +121,8 @@ func TestOVSRoles(t *testing.T) {
 }
 
 func TestOVSAsync(t *testing.T) {
-	ctx := testContext(t)
 	ovs, c := dialOVS(t, nil)
+	ctx := testContext(t)
 	async, err := c.Async(ctx)
 	require.NoError(t, err)
 	require.EqualValues(t, 7, async.PortStatus.Primary)
@@ -140,8 +140,8 @@ func TestOVSAsync(t *testing.T) {
 }
 
 func TestOVSFlowRemoved(t *testing.T) {
-	ctx := testContext(t)
 	ovs, c := dialOVS(t, nil)
+	ctx := testContext(t)
 	sub := c.Subscribe(&ofctrl.SubOptions{Types: []uint8{ofctrl.TypeFlowRemoved}})
 	require.NoError(t, ovs.AddFlows(ctx, "br0", "table=4,cookie=9,send_flow_rem,hard_timeout=1,actions=drop"))
 	r, err := nextFrame(t, sub).FlowRemoved()
@@ -154,8 +154,8 @@ func TestOVSFlowRemoved(t *testing.T) {
 }
 
 func TestOVSTLVTable(t *testing.T) {
-	ctx := testContext(t)
 	_, c := dialOVS(t, nil)
+	ctx := testContext(t)
 	maps := []ofctrl.TLVMap{{Class: 0xffff, Type: 1, Length: 4, Index: 0}, {Class: 0x105, Type: 0x80, Length: 8, Index: 3}}
 	require.NoError(t, c.Exec(ctx, ofctrl.TLVMod{Command: ofctrl.TLVAdd, Maps: maps}))
 	table, err := c.TLVTable(ctx)
@@ -180,8 +180,8 @@ func all[T any](t *testing.T, seq iter.Seq2[T, error]) (got []T) {
 }
 
 func TestOVSMetersGroupsTablesPorts(t *testing.T) {
-	ctx := testContext(t)
 	ovs, c := dialOVS(t, nil)
+	ctx := testContext(t)
 	addPort(t, ovs, "p1")
 	meter := ofctrl.Meter{ID: 7, Flags: ofctrl.MeterPktps | ofctrl.MeterStats | ofctrl.MeterBurst, Bands: []ofctrl.MeterBand{
 		{Rate: 100, Burst: 10},
@@ -225,8 +225,8 @@ func TestOVSMetersGroupsTablesPorts(t *testing.T) {
 }
 
 func TestOVSDumps(t *testing.T) {
-	ctx := testContext(t)
 	ovs, c := dialOVS(t, nil)
+	ctx := testContext(t)
 	addPort(t, ovs, "p1")
 	require.NoError(t, ovs.AddFlows(ctx, "br0", "cookie=1,udp,actions=output:1", "cookie=2,tcp,actions=output:2", "cookie=2,table=3,icmp,actions=ct_clear"))
 	match, err := flowtext.ParseMatch("udp", nil)
@@ -273,8 +273,8 @@ func TestOVSDumps(t *testing.T) {
 // An error comes before the reply of the barrier that was sent after its cause:
 // in libOpenflow's stream nearly never (99 % of 20,000 the other way round).
 func TestOVSErrorsComeBeforeTheBarrier(t *testing.T) {
-	ctx := testContext(t)
 	_, c := dialOVS(t, nil)
+	ctx := testContext(t)
 	good, bad := dropFlow(0, 1), dropFlow(254, 1)
 	for range 2000 {
 		require.ErrorIs(t, c.Exec(ctx, good, bad, good), ofctrl.ErrPermission)

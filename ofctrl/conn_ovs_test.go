@@ -29,8 +29,10 @@ func testContext(t *testing.T) context.Context {
 	return ctx
 }
 
+// dialOVS connects to a switch of the test's own. The test runs beside others.
 func dialOVS(t *testing.T, o *ofctrl.Options) (*ovssandbox.Sandbox, *ofctrl.Conn) {
 	t.Helper()
+	t.Parallel()
 	ovs := ovssandbox.New(t, nil)
 	c, err := ofctrl.Dial(testContext(t), ovs.MgmtAddr("br0"), o)
 	require.NoError(t, err)
@@ -91,8 +93,8 @@ func TestOVSExecNamesTheRefusedMessage(t *testing.T) {
 // Case 7b and 7e: .mgmt is silent until it is asked; a port is added with state
 // 0 and becomes live by a later change; deleting it still says live.
 func TestOVSPortStatusInOrder(t *testing.T) {
-	ctx := testContext(t)
 	ovs, c := dialOVS(t, nil)
+	ctx := testContext(t)
 	sub := c.Subscribe(&ofctrl.SubOptions{Types: []uint8{uint8(ofp.TypePortStatus)}})
 	defer sub.Close()
 	number, err := ovs.AddPort(ctx, "br0", "p1", nil)
@@ -116,8 +118,8 @@ func TestOVSPortStatusInOrder(t *testing.T) {
 
 // Case 7d: 1,001 ports come in more than one segment.
 func TestOVSPortDescInSegments(t *testing.T) {
-	ctx := testContext(t)
 	ovs, c := dialOVS(t, nil)
+	ctx := testContext(t)
 	names := make([]string, 1001)
 	for i := range names {
 		names[i] = fmt.Sprintf("p%d", i)
@@ -142,8 +144,8 @@ func TestOVSPortDescInSegments(t *testing.T) {
 // Case 8c, and the flow control of pipelines: the switch stops reading at 100
 // queued replies; what is refused is named whatever its place.
 func TestOVSManyPipelinedMessages(t *testing.T) {
-	ctx := testContext(t)
 	ovs, c := dialOVS(t, nil)
+	ctx := testContext(t)
 	p := c.Pipeline()
 	defer p.Close()
 	const n, bad = 20_003, 12_345
@@ -172,8 +174,8 @@ func TestOVSManyPipelinedMessages(t *testing.T) {
 // A million small requests whose replies pile up in the switch neither
 // deadlock nor grow: here fewer, as the mechanism is the same.
 func TestOVSPipelinedRequestsDoNotDeadlock(t *testing.T) {
-	ctx := testContext(t)
 	_, c := dialOVS(t, nil)
+	ctx := testContext(t)
 	echo := ofctrl.RawMessage(ofp.Echo(nil, ofp.TypeEchoRequest, 0, make([]byte, 1000)))
 	for range 20_000 {
 		require.NoError(t, c.Send(ctx, echo))
@@ -182,8 +184,8 @@ func TestOVSPipelinedRequestsDoNotDeadlock(t *testing.T) {
 }
 
 func TestOVSDeleteWithOutGroup(t *testing.T) {
-	ctx := testContext(t)
 	ovs, c := dialOVS(t, nil)
+	ctx := testContext(t)
 	require.NoError(t, ovs.AddFlows(ctx, "br0", "in_port=1,actions=drop", "in_port=2,actions=drop"))
 	del := openflow15.NewFlowMod()
 	del.Command = openflow15.FC_DELETE
@@ -205,8 +207,8 @@ func TestOVSRefusesARequestByName(t *testing.T) {
 // Case 10 for the connection: a stalled ovs-vswitchd is a silence, not the end
 // of the epoch.
 func TestOVSStalledVswitchdKeepsTheEpoch(t *testing.T) {
-	ctx := testContext(t)
 	ovs, c := dialOVS(t, &ofctrl.Options{ProbeInterval: 50 * time.Millisecond, DeadInterval: 10 * time.Minute})
+	ctx := testContext(t)
 	require.NoError(t, ovs.Vswitchd().Stall(ctx))
 	require.Eventually(t, func() bool { return !c.SilentSince().IsZero() }, bound, 10*time.Millisecond)
 	short, cancel := context.WithTimeout(ctx, 100*time.Millisecond)
