@@ -23,9 +23,9 @@ func (sw *Switch) start() {
 	sw.failMode()
 }
 
-// stop forgets the state and ends the connections, but for one.
-func (sw *Switch) stop(except *peer) {
-	sw.disconnect(except)
+// stop forgets the state and ends the connections.
+func (sw *Switch) stop() {
+	sw.disconnect()
 	sw.tables.reset()
 	sw.groups, sw.meters, sw.ports = nil, nil, nil
 }

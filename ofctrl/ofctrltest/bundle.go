@@ -208,7 +208,7 @@ func (p *peer) commit(b *bundle) *refusal {
 			tx.rollBack()
 			p.refuse(err, m.add)
 			if tx.fatal {
-				p.sw.vs.crash(p)
+				p.sw.vs.die() // ovs-vswitchd aborts
 				return nil
 			}
 			return bundleFailed

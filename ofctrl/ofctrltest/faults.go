@@ -162,11 +162,11 @@ func (p *peer) queue(msg []byte) int {
 	case Drop:
 		return 0
 	case Cut, CutAfter, KillAfter:
-		p.closing = true
+		p.hangUp()
 		n = 0
 	case CutMidway:
 		p.out = append(p.out, msg[:len(msg)/2]...)
-		p.closing = true
+		p.hangUp()
 	case Corrupt:
 		start := len(p.out)
 		p.out = append(p.out, msg...)

@@ -16,13 +16,9 @@ func (p *peer) hello() {
 // negotiate takes the peer's HELLO: lib/vconn.c:vcs_recv_hello. A first
 // message of another type ends the connection without a word.
 func (p *peer) negotiate(h ofp.Header, msg []byte) {
-	if h.Type != ofp.TypeHello {
-		p.end()
-		return
-	}
 	theirs, err := ofp.ParseHello(msg)
-	if err != nil {
-		p.end()
+	if h.Type != ofp.TypeHello || err != nil {
+		p.hangUp()
 		return
 	}
 	ours := p.sw.versions()
@@ -41,7 +37,7 @@ func (p *peer) refuseVersion(version uint8, text string) {
 	msg := ofp.AppendError(nil, 0, ofp.ErrorTypeHelloFailed, 0, []byte(text))
 	msg[0] = version
 	p.send(msg)
-	p.closing = true
+	p.hangUp()
 }
 
 // versionText lists versions as lib/ofp-version-opt.c:ofputil_format_version_bitmap

@@ -3,6 +3,7 @@
 package ofctrltest
 
 import (
+	"errors"
 	"net"
 	"slices"
 	"time"
@@ -56,7 +57,9 @@ func (p *peer) read() {
 		for !p.ended && (vs.stalled || p.replies >= repliesMax) {
 			vs.cond.Wait()
 		}
-		if err != nil && !p.closing {
+		if _, garbage := errors.AsType[*ofp.FramingError](err); garbage {
+			p.hangUp()
+		} else if err != nil && !p.closing {
 			p.end()
 		}
 		if p.ended || p.closing {
@@ -75,7 +78,7 @@ func (p *peer) write() {
 	vs.mu.Lock()
 	defer vs.mu.Unlock()
 	for {
-		for !p.ended && (vs.stalled || len(p.out) == 0) {
+		for !p.ended && (len(p.out) == 0 || vs.stalled && !p.closing) {
 			if p.closing && len(p.out) == 0 {
 				p.end()
 				return
@@ -130,16 +133,30 @@ func (p *peer) refuse(err *refusal, msg []byte) {
 	p.reply(err.append(nil, msg))
 }
 
-// end ends the connection and forgets what belonged to it.
+// hangUp ends the connection when what is queued for it is written. Nothing is
+// read from it any more.
+func (p *peer) hangUp() {
+	p.closing = true
+	p.forget()
+	p.sw.vs.cond.Broadcast()
+}
+
+// forget stops what runs for the connection.
+func (p *peer) forget() {
+	p.probe.stop()
+	for _, b := range p.bundles {
+		b.stop()
+	}
+	clear(p.bundles)
+}
+
+// end ends the connection at once and forgets what belonged to it.
 func (p *peer) end() {
 	if p.ended {
 		return
 	}
 	p.ended = true
-	p.probe.stop()
-	for _, b := range p.bundles {
-		b.stop()
-	}
+	p.forget()
 	p.sw.peers = slices.DeleteFunc(p.sw.peers, func(o *peer) bool { return o == p })
 	_ = p.nc.Close()
 	p.sw.vs.cond.Broadcast()

@@ -46,7 +46,7 @@ func (pr *probe) arm(p *peer, wait time.Duration) {
 }
 
 func (pr *probe) fire(p *peer) {
-	if p.ended || p.sw.vs.stalled { // Resume restarts it
+	if p.ended || p.closing || p.sw.vs.stalled { // Resume restarts it
 		return
 	}
 	limit := probeInterval

@@ -233,3 +233,24 @@ func TestContextOfDatabaseCalls(t *testing.T) {
 		require.False(t, set)
 	})
 }
+
+// What was told before the connection was cut arrives, stalled or not.
+func TestDisconnectDelivers(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		sw := ofctrltest.New(t)
+		for range 10 {
+			conn := dial(t, sw)
+			sub := conn.Subscribe(nil)
+			sw.AddPort("p1", nil)
+			sw.DelPort("p1")
+			sw.Stall()
+			sw.Disconnect()
+			<-conn.Context().Done()
+			for _, want := range []ofp.PortReason{ofp.PortAdded, ofp.PortModified, ofp.PortDeleted} {
+				reason, _ := next(t, sub)
+				require.Equal(t, want, reason)
+			}
+			sw.Resume()
+		}
+	})
+}

@@ -103,23 +103,14 @@ func (vs *vswitchd) opened() {
 	}
 }
 
-// die ends the process: everything but the database is lost.
-func (vs *vswitchd) die() { vs.dieExcept(nil) }
-
-// dieExcept is die, but for one connection.
-func (vs *vswitchd) dieExcept(p *peer) {
+// die ends the process: everything but the database is lost. What was queued
+// for a connection still arrives, so that a test sees the same each time.
+func (vs *vswitchd) die() {
 	vs.running, vs.stalled = false, false
 	for _, sw := range vs.bridges {
-		sw.stop(p)
+		sw.stop()
 	}
 	vs.cond.Broadcast()
-}
-
-// crash ends the process because of a bug of Open vSwitch's, after p has been
-// sent what is queued.
-func (vs *vswitchd) crash(p *peer) {
-	p.closing = true
-	vs.dieExcept(p)
 }
 
 // Kill ends ovs-vswitchd as kill -9 does: connections end, flows, groups and
@@ -167,6 +158,9 @@ func (sw *Switch) Resume() {
 	vs.stalled = false
 	for _, b := range vs.bridges {
 		for _, p := range b.peers {
+			if p.closing {
+				continue
+			}
 			p.probe.restart(p)
 			for _, bn := range p.bundles {
 				bn.touch(p)
@@ -188,20 +182,17 @@ func (sw *Switch) Held() bool {
 	return sw.vs.running && sw.vs.held
 }
 
-// Disconnect ends every connection of the bridge. Flows, groups, meters and
-// ports stay.
+// Disconnect ends every connection of the bridge, when what was queued for it is
+// sent. Flows, groups, meters and ports stay.
 func (sw *Switch) Disconnect() {
 	sw.vs.mu.Lock()
 	defer sw.vs.mu.Unlock()
-	sw.disconnect(nil)
+	sw.disconnect()
 }
 
-// disconnect ends all connections but one.
-func (sw *Switch) disconnect(except *peer) {
-	for _, p := range slices.Clone(sw.peers) {
-		if p != except {
-			p.end()
-		}
+func (sw *Switch) disconnect() {
+	for _, p := range sw.peers {
+		p.hangUp()
 	}
 }
 
@@ -237,6 +228,11 @@ func (vs *vswitchd) close() {
 	vs.closed = true
 	if vs.running {
 		vs.die()
+	}
+	for _, sw := range vs.bridges {
+		for _, p := range slices.Clone(sw.peers) {
+			p.end()
+		}
 	}
 	for _, l := range vs.listener {
 		_ = l.Close()
