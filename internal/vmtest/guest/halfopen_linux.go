@@ -35,7 +35,7 @@ func (w *world) connectSlowly(ctx context.Context) (*halfOpen, error) {
 	if err != nil {
 		return nil, errors.Join(err, l.Close())
 	}
-	accepted, err := l.Accept()
+	accepted, err := accept(ctx, l)
 	if err != nil {
 		return nil, errors.Join(err, warm.Close(), l.Close())
 	}
@@ -59,42 +59,44 @@ func (w *world) connectSlowly(ctx context.Context) (*halfOpen, error) {
 
 const halfOpenPort = 40001
 
-// finish waits until the connection is made and reports whether it carries data.
-func (h *halfOpen) finish(ctx context.Context, between func() error) (bool, error) {
+// finish waits until both ends take the connection for established, calls
+// between, and reports whether data gets through.
+func (h *halfOpen) finish(ctx context.Context, server *pod, between func() error) (bool, error) {
 	if err := <-h.dialed; err != nil {
 		return false, err
 	}
 	defer h.client.Close() //nolint:errcheck // the outcome is known
+	accepted, err := accept(ctx, h.server)
+	if err != nil {
+		return false, err
+	}
+	defer accepted.Close() //nolint:errcheck // the outcome is known
+	// What is still delayed are SYN-ACKs for SYNs that were sent again: through
+	// conntrack they would mend the connection.
+	if _, err := run(ctx, "tc", "-n", server.port, "qdisc", "del", "dev", "eth0", "root"); err != nil {
+		return false, err
+	}
 	if err := between(); err != nil {
 		return false, err
 	}
-	if _, err := fmt.Fprintln(h.client, "hello"); err != nil {
-		return false, err
-	}
-	type accepted struct {
-		conn net.Conn
-		err  error
-	}
-	got := make(chan accepted, 1)
+	ctx, cancel := context.WithTimeout(ctx, 2*stuckAfter)
+	defer cancel()
+	received := make(chan bool, 1)
 	go func() {
-		c, err := h.server.Accept()
-		got <- accepted{c, err}
+		n, err := accepted.Read(make([]byte, 16))
+		received <- n > 0 && err == nil
 	}()
-	select {
-	case a := <-got:
-		if a.err != nil {
-			return false, a.err
-		}
-		defer a.conn.Close() //nolint:errcheck // the outcome is known
-		if err := a.conn.SetReadDeadline(time.Now().Add(stuckAfter)); err != nil {
+	for {
+		if _, err := fmt.Fprintln(h.client, "hello"); err != nil {
 			return false, err
 		}
-		n, err := a.conn.Read(make([]byte, 16))
-		return n > 0 && err == nil, nil
-	case <-time.After(stuckAfter):
-		return false, nil
-	case <-ctx.Done():
-		return false, ctx.Err()
+		select {
+		case ok := <-received:
+			return ok, nil
+		case <-time.After(200 * time.Millisecond):
+		case <-ctx.Done():
+			return false, nil
+		}
 	}
 }
 
@@ -121,7 +123,9 @@ func halfOpenUnprotected(ctx context.Context, _ *environment) (string, error) {
 		return "", err
 	}
 	back := time.Since(h.sent)
-	works, err := h.finish(ctx, func() error { return w.ovs.addFlows(ctx, reportFlows) })
+	works, err := h.finish(ctx, w.pods[1], func() error {
+		return errors.Join(w.ovs.addFlows(ctx, reportFlows), w.ovs.settle(ctx))
+	})
 	if err != nil {
 		return "", err
 	}
@@ -155,7 +159,7 @@ func halfOpenProtected(ctx context.Context, _ *environment) (string, error) {
 	if err := w.agent.installed(ctx, w.pods, before); err != nil {
 		return "", err
 	}
-	works, err := h.finish(ctx, func() error { return nil })
+	works, err := h.finish(ctx, w.pods[1], func() error { return nil })
 	if err != nil {
 		return "", err
 	}

@@ -155,6 +155,13 @@ func (p *pod) dial(ctx context.Context, to netip.AddrPort) (c net.Conn, err erro
 	return c, err
 }
 
+// accept accepts a connection. The listener is closed when the context ends.
+func accept(ctx context.Context, l net.Listener) (net.Conn, error) {
+	stop := context.AfterFunc(ctx, func() { _ = l.Close() })
+	defer stop()
+	return l.Accept()
+}
+
 // pipe makes a UDP socket in each of two pods that know each other.
 func pipe(a, b *pod, port int) (net.Conn, net.Conn, error) {
 	dial := func(from, to *pod) (c net.Conn, err error) {

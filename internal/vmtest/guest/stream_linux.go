@@ -53,7 +53,7 @@ func newTCPStream(ctx context.Context, client, server *pod, l net.Listener, inte
 	if err != nil {
 		return nil, err
 	}
-	b, err := l.Accept()
+	b, err := accept(ctx, l)
 	if err != nil {
 		return nil, errors.Join(err, a.Close())
 	}
