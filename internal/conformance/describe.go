@@ -190,7 +190,7 @@ func describeEntries(msg []byte) []string {
 		}
 		lines = append(lines, fmt.Sprintf("  tables=%d", len(m.Body)/24))
 	case ofp.MultipartDesc:
-		for b := m.Body; len(b) >= 256 && len(lines) < 3; b = b[256:] {
+		for b := m.Body; len(b) >= 256 && len(lines) < 2; b = b[256:] { // the third is the version
 			lines = append(lines, "  "+strings.TrimRight(string(b[:256]), "\x00"))
 		}
 	case ofp.MultipartPortStats:

@@ -21,4 +21,13 @@
 // one, for what
 // Open vSwitch sends from another thread. '@NAME' in front of a command names the connection it is sent on; 'c' is
 // there from the start of its first use.
+//
+// # Versions
+//
+// The scenarios are those of 3.1.0. Another Open vSwitch is run with the
+// environment variable FLOWGATE_OVS_ROOT (see package ovssandbox). Of the
+// scenarios, these differ:
+//
+//	2.15.0  meters/features   2^16 meters, not 2^18
+//	3.5.0   none
 package conformance
