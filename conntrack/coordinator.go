@@ -122,6 +122,7 @@ type Coordinator struct {
 // somebody else must clear flow-restore-wait.
 func New(flag *Flag, o *Options) *Coordinator {
 	c := &Coordinator{opts: o.withDefaults(), flag: flag}
+	c.opts.Scope.Keep = neverTheDrop(c.opts.Scope.Keep)
 	c.log = c.opts.Logger
 	c.status.Since = time.Now()
 	c.hist = newHistory(c.status.Since)

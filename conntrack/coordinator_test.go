@@ -548,6 +548,25 @@ func TestBootstrap(t *testing.T) {
 	})
 }
 
+// A Keep that keeps everything does not keep the flow that drops everything.
+func TestBootstrapDropIsNotKept(t *testing.T) {
+	o := options()
+	o.Bootstrap = slices.Values([]ofctrl.Message{forward(65535, 7, 8)})
+	o.Scope.Keep = func(bundle.Flow) bool { return true }
+	synctest.Test(t, func(t *testing.T) {
+		sw, a := onFake(t, o)
+		late := make(key)
+		a.gate("late", late.wait, nil)
+		a.start()
+		a.until("the bootstrap flows pass", func(st conntrack.Status) bool {
+			return st.Phase == conntrack.Holding && !sw.Held()
+		})
+		late.release(t, forward(1, 1, 2))
+		a.untilPhase(1, conntrack.Open)
+		require.ElementsMatch(t, []string{"priority=65535", "priority=1"}, priorities(sw))
+	})
+}
+
 func TestBootstrapUnderTheDrop(t *testing.T) {
 	o := options()
 	o.Bootstrap = slices.Values([]ofctrl.Message{forward(100, 7, 8)})

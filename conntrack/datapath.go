@@ -70,7 +70,7 @@ func detourFor(o *Options, kind Kind, b vswitch.Bridge, skips bool) detour {
 func (r *round) take(ctx context.Context, d detour) error {
 	if d == detourSkip {
 		r.c.mu.Lock()
-		r.noteLocked("datapath_type=netdev: holding would be an outage there, so the flag is cleared before the gates are released (Options.Datapath is Skip)")
+		r.noteLocked("datapath_type=netdev: holding would be an outage there, so the flag is cleared before the gates are released (the datapath policy is skip)")
 		r.fireLocked(evSkip)
 		r.c.mu.Unlock()
 		if err := r.open(ctx, opening{}); err != nil {
@@ -96,7 +96,7 @@ func (r *round) take(ctx context.Context, d detour) error {
 	}
 	r.c.mu.Lock()
 	defer r.c.mu.Unlock()
-	r.noteLocked("bootstrap: until the gates are released only Options.Bootstrap's flows forward")
+	r.noteLocked("bootstrap: until the gates are released only the bootstrap flows forward")
 	r.fireLocked(evBootstrapped)
 	return nil
 }
@@ -104,12 +104,29 @@ func (r *round) take(ctx context.Context, d detour) error {
 // gatePriority is the priority of the flow that drops all but bootstrap traffic.
 const gatePriority = 65534
 
+// theDrop is the flow that drops all but bootstrap traffic.
+func theDrop(scope bundle.Scope) *flowtext.FlowMod {
+	return &flowtext.FlowMod{Cookie: scope.Cookie, Priority: gatePriority}
+}
+
+// neverTheDrop is Scope.Keep without the say over the coordinator's own flow: if
+// it stayed, it would hide those of the gates.
+func neverTheDrop(keep func(bundle.Flow) bool) func(bundle.Flow) bool {
+	if keep == nil {
+		return nil
+	}
+	return func(f bundle.Flow) bool {
+		drop := f.Table == 0 && f.Priority == gatePriority && f.Match.IsZero() && f.Actions.IsDrop()
+		return !drop && keep(f)
+	}
+}
+
 // bootstrap installs the bootstrap flows over a flow that drops the rest, and
 // returns how many these are. All are in the scope, so the bundle of the gates'
 // flows replaces them.
 func (r *round) bootstrap(ctx context.Context) (flows int, err error) {
 	o := &r.c.opts
-	msgs := []ofctrl.Message{&flowtext.FlowMod{Cookie: o.Scope.Cookie, Priority: gatePriority}}
+	msgs := []ofctrl.Message{theDrop(o.Scope)}
 	if o.Bootstrap != nil {
 		msgs = slices.AppendSeq(msgs, o.Bootstrap)
 	}

@@ -111,7 +111,7 @@ func (r *round) installed(plan *bundle.Plan, have int) {
 	r.c.mu.Lock()
 	defer r.c.mu.Unlock()
 	if extra := have - plan.Flows; extra > 0 && !r.late {
-		r.noteLocked(fmt.Sprintf("the scope has %d flows more than the gates handed in: with a time-out, kept by Scope.Keep, or somebody else's", extra))
+		r.noteLocked(fmt.Sprintf("flows in the scope that no gate handed in: %d, with a time-out, kept by Scope.Keep, or somebody else's", extra))
 	}
 	r.c.status.Flows, r.c.status.Plan = plan.Flows, plan
 	r.committed = time.Now()

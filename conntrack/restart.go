@@ -87,19 +87,8 @@ func kill(ctx context.Context, pidfile string) error {
 	if err := until(ctx, func() bool { return !isVswitchd(pid) }); err != nil {
 		return fmt.Errorf("ovs-vswitchd (pid %d) does not end: %w", pid, err)
 	}
-	// Whoever has started it is given a moment to notice. Not everybody does.
-	ctx, cancel := context.WithTimeout(ctx, reapTime)
-	defer cancel()
-	_ = until(ctx, func() bool {
-		_, err := os.Stat(fmt.Sprintf("/proc/%d", pid))
-		return err != nil
-	})
 	return nil
 }
-
-// reapTime is how long an ended process may stay a zombie before it is given up
-// on.
-const reapTime = time.Second
 
 // until looks at a condition again and again.
 func until(ctx context.Context, condition func() bool) error {
@@ -116,13 +105,18 @@ func until(ctx context.Context, condition func() bool) error {
 }
 
 // isVswitchd reports whether a process runs and is an ovs-vswitchd. One that has
-// ended and was not waited for by its parent has no command line.
+// ended stays a zombie until its parent takes note; when that is the last of its
+// threads, its files are closed, the lock on the pidfile among them.
 func isVswitchd(pid int) bool {
 	dir := fmt.Sprintf("/proc/%d/", pid)
-	name, err := os.ReadFile(dir + "comm")
-	if err != nil || strings.TrimSpace(string(name)) != vswitchdName {
+	stat, err := os.ReadFile(dir + "stat") // proc(5): pid (comm) state ...
+	if err != nil {
 		return false
 	}
-	args, err := os.ReadFile(dir + "cmdline")
-	return err == nil && len(args) > 0
+	name, rest, _ := strings.Cut(string(stat), ") ")
+	if !strings.HasSuffix(name, "("+vswitchdName) {
+		return false
+	}
+	threads, err := os.ReadDir(dir + "task")
+	return err == nil && (len(threads) > 1 || !strings.HasPrefix(rest, "Z") && !strings.HasPrefix(rest, "X"))
 }

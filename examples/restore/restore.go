@@ -71,12 +71,8 @@ func (o *options) coordinate(ctx context.Context, env *cli.Env, flag *conntrack.
 	return f.code, err
 }
 
-// keep keeps what is on the bridge, but for what the new flows replace, and the
-// flow of softhold that drops everything until they are in.
-func keep(f bundle.Flow) bool {
-	const softhold = 65534
-	return f.Table != 0 || f.Priority != softhold || !f.Match.IsZero() || !f.Actions.IsDrop()
-}
+// keep keeps what is on the bridge, but for what the new flows replace.
+func keep(bundle.Flow) bool { return true }
 
 // follower prints each change.
 type follower struct {
