@@ -112,7 +112,7 @@ func checkPicture(t *testing.T, p *picture) {
 // replay checks that the events make sense together.
 func replay(t *testing.T, p *picture, w *watcher, now time.Time, known map[Instance]bool) {
 	t.Helper()
-	for e, ok := w.next(p, now, time.Time{}); ok; e, ok = w.next(p, now, time.Time{}) {
+	for e, ok := w.next(p, now, wire{}); ok; e, ok = w.next(p, now, wire{}) {
 		switch i := e.Port.Instance; e.Kind {
 		case Added:
 			require.False(t, known[i])

@@ -100,15 +100,19 @@ func (m Missing) silent() string {
 }
 
 // missing lists what stands in the way of a condition for a port; in is nil if
-// there is no instance. silent is since when the switch has owed an answer.
-func (p *picture) missing(in *instance, c Condition, now, silent time.Time) []Missing {
+// there is no instance.
+func (p *picture) missing(in *instance, c Condition, now time.Time, wire wire) []Missing {
 	var all []Missing
 	add := func(m Missing) { all = append(all, m) }
 	switch p.link.state {
 	case linkDown:
-		add(Missing{Reason: NotConnected, Since: p.link.since, Err: p.link.err})
+		m := Missing{Reason: NotConnected, Since: p.link.since, Err: p.link.err}
+		if wire.err != nil { // newer: the last try
+			m.Err = wire.err
+		}
+		add(m)
 	case linkListing:
-		add(Missing{Reason: NotListed, Since: p.link.since, Silent: silent})
+		add(Missing{Reason: NotListed, Since: p.link.since, Silent: wire.silent})
 	case linkCurrent:
 	}
 	if p.db && p.base.state != baseSynced {
@@ -124,7 +128,7 @@ func (p *picture) missing(in *instance, c Condition, now, silent time.Time) []Mi
 		return all
 	}
 	if p.link.state == linkCurrent {
-		if m, ok := p.missingNumber(in, silent); ok {
+		if m, ok := p.missingNumber(in, wire.silent); ok {
 			add(m)
 		} else {
 			all = append(all, p.missingMore(in, c, now)...)

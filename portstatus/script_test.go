@@ -253,7 +253,7 @@ func (s *script) lacks(name, need string) string {
 	in, err := s.p.find(name)
 	require.NoError(s.t, err)
 	var all []string
-	for _, m := range s.p.missing(in, c, s.now, time.Time{}) {
+	for _, m := range s.p.missing(in, c, s.now, wire{}) {
 		m.Since = time.Time{}
 		all = append(all, m.String())
 	}
@@ -263,7 +263,7 @@ func (s *script) lacks(name, need string) string {
 func (s *script) events() string {
 	var all []string
 	for {
-		e, ok := s.w.next(&s.p, s.now, time.Time{})
+		e, ok := s.w.next(&s.p, s.now, wire{})
 		if !ok {
 			return strings.Join(all, "; ")
 		}

@@ -227,13 +227,20 @@ func (t *Tracker) Get(name string) (port Port, ok bool, err error) {
 	return in.port(), true, nil
 }
 
-// silentSince is since when the switch has owed an answer.
-func (t *Tracker) silentSince() time.Time {
+// wire is what the session tells of the connection at one moment.
+type wire struct {
+	silent time.Time // since when the switch has owed an answer, zero if it does not
+	err    error     // why there is no connection
+}
+
+// wire asks the session. The caller does not hold mu.
+func (t *Tracker) wire() wire {
 	t.mu.Lock()
 	sess := t.sess
 	t.mu.Unlock()
 	if sess == nil {
-		return time.Time{}
+		return wire{}
 	}
-	return sess.Status().SilentSince
+	status := sess.Status()
+	return wire{silent: status.SilentSince, err: status.Err}
 }

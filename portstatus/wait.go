@@ -99,14 +99,14 @@ func (t *Tracker) dismiss(name string, w *waiter) {
 // Missing lists what stands in the way of a condition now: nothing if it holds.
 // It answers 'why not yet' while a Wait is under way.
 func (t *Tracker) Missing(name string, c Condition) []Missing {
-	silent := t.silentSince()
+	wire := t.wire()
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	in, err := t.pic.find(name)
 	if err != nil {
 		return []Missing{{Reason: Ambiguous}}
 	}
-	return t.pic.missing(in, c, time.Now(), silent)
+	return t.pic.missing(in, c, time.Now(), wire)
 }
 
 // tellWaiting tells the watchers that somebody has waited for long.

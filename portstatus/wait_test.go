@@ -4,6 +4,7 @@ package portstatus_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"testing"
 	"testing/synctest"
@@ -79,7 +80,11 @@ func TestWhyNotYet(t *testing.T) {
 		require.ErrorContains(t, f.fails("none", portstatus.Live), "not connected to the database since")
 		f.sw.Kill()
 		synctest.Wait()
-		require.ErrorContains(t, f.fails("p1", portstatus.Live), "not connected to the switch since")
+		err := f.fails("p1", portstatus.Live)
+		require.ErrorContains(t, err, "not connected to the switch since")
+		unmet, ok := errors.AsType[*portstatus.WaitError](err)
+		require.True(t, ok)
+		require.ErrorContains(t, unmet.Missing[0].Err, "dial", "the last try to connect")
 
 		// Each resolves as soon as its reason is gone.
 		f.sw.DB().Start()

@@ -174,13 +174,13 @@ func (w *watcher) notice(e Event) {
 
 // nextEvent takes the next event from a watcher's queue.
 func (t *Tracker) nextEvent(w *watcher) (Event, bool) {
-	silent := t.silentSince()
+	wire := t.wire()
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	return w.next(&t.pic, time.Now(), silent)
+	return w.next(&t.pic, time.Now(), wire)
 }
 
-func (w *watcher) next(p *picture, now, silent time.Time) (Event, bool) {
+func (w *watcher) next(p *picture, now time.Time, wire wire) (Event, bool) {
 	for {
 		item, ok := w.queue.pop()
 		switch {
@@ -190,13 +190,13 @@ func (w *watcher) next(p *picture, now, silent time.Time) (Event, bool) {
 			w.notices = w.notices[1:] // they leave in their order
 			return *item.notice, true
 		case item.in == nil:
-			missing := p.missing(nil, w.waits[item.name], now, silent)
+			missing := p.missing(nil, w.waits[item.name], now, wire)
 			delete(w.waits, item.name)
 			return Event{Kind: Waiting, Port: Port{Name: item.name}, Missing: missing}, true
 		}
 		e, ok := w.event(item.in)
 		if e.Kind == Waiting {
-			e.Missing = p.missing(item.in, item.in.waitsFor, now, silent)
+			e.Missing = p.missing(item.in, item.in.waitsFor, now, wire)
 		}
 		if ok {
 			return e, true
