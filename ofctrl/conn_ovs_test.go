@@ -108,7 +108,7 @@ func TestOVSPortStatusInOrder(t *testing.T) {
 	for len(got) < 3 {
 		e, err := sub.Next(ctx)
 		require.NoError(t, err)
-		reason, port, err := ofp.ParsePortStatus(e.Frame.Raw)
+		reason, port, err := e.Frame.PortStatus()
 		require.NoError(t, err)
 		require.Equal(t, number, port.Number)
 		got = append(got, fmt.Sprint(reason, " live=", port.Live()))
@@ -136,6 +136,14 @@ func TestOVSPortDescInSegments(t *testing.T) {
 	}
 	require.Greater(t, segments, 1)
 	require.Equal(t, 1002, ports, "and br0 itself")
+	var listed []string
+	for port, err := range c.Ports(ctx) {
+		require.NoError(t, err)
+		require.True(t, port.Live() || port.Number == ofctrl.PortLocal, "%+v", port)
+		listed = append(listed, port.Name)
+	}
+	require.Len(t, listed, 1002)
+	require.Contains(t, listed, "p1000")
 	_, err := c.Do(ctx, ofctrl.RawMessage(ofp.PortDescRequest(nil, 0, ofp.PortAny)))
 	require.ErrorContains(t, err, "several segments")
 	require.NoError(t, c.Barrier(ctx), "the rest of the reply is dropped")

@@ -50,7 +50,7 @@ func TestBadUsage(t *testing.T) {
 		require.NotEmpty(t, errs.String())
 		require.Empty(t, out.String())
 	}
-	var errs bytes.Buffer
-	require.Equal(t, cli.ExitDone, newProgram().Execute(t.Context(), []string{"-h"}, nil, nil, &errs))
-	require.Contains(t, errs.String(), "go run ./examples/agent")
+	var out bytes.Buffer
+	require.Equal(t, cli.ExitDone, newProgram().Execute(t.Context(), []string{"-h"}, nil, &out, nil))
+	require.Contains(t, out.String(), "go run ./examples/agent")
 }

@@ -5,7 +5,6 @@ package main
 import (
 	"context"
 
-	"github.com/flowgate/flowgate/internal/ofp"
 	"github.com/flowgate/flowgate/ofctrl"
 	"github.com/flowgate/flowgate/ofctrl/flowtext"
 )
@@ -57,16 +56,12 @@ func (t *tour) counts(ctx context.Context) (map[string]count, error) {
 		return nil, err
 	}
 	defer conn.Close()
-	request, err := ofp.AppendFlowRequest(nil, 0, ofp.MultipartFlow, ofp.AllFlows)
-	if err != nil {
-		return nil, err
-	}
 	counts := make(map[string]count)
-	for segment, err := range conn.Multipart(ctx, ofctrl.RawMessage(request)) {
+	for body, err := range conn.DumpFlows(ctx, ofctrl.AllFlows()) {
 		if err != nil {
 			return nil, err
 		}
-		for flow, err := range flowtext.DecodeFlowStats(segment.Raw[ofp.MultipartHeaderLen:]) {
+		for flow, err := range flowtext.DecodeFlowStats(body) {
 			if err != nil {
 				return nil, err
 			}

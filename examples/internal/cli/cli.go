@@ -72,14 +72,13 @@ func Main(p *Program) {
 func (p *Program) Execute(ctx context.Context, args []string, in io.Reader, out, errs io.Writer) int {
 	verbose := p.Flags.Bool("v", false, "log what happens on stderr")
 	p.Flags.SetOutput(errs)
-	p.Flags.Usage = func() {
-		fmt.Fprintf(p.Flags.Output(), "%s: %s\n\nFor example:\n  %s\n\nFlags:\n", p.Name, p.Summary, p.Example)
-		p.Flags.PrintDefaults()
-	}
+	p.Flags.Usage = func() {} // what is wrong is enough
 	switch err := p.Flags.Parse(args); {
 	case errors.Is(err, flag.ErrHelp):
+		p.help(out)
 		return ExitDone
 	case err != nil:
+		fmt.Fprintf(errs, "%s -h explains the flags\n", p.Name)
 		return ExitUsage
 	}
 	log := logrus.New()
@@ -89,6 +88,13 @@ func (p *Program) Execute(ctx context.Context, args []string, in io.Reader, out,
 		log.SetLevel(logrus.DebugLevel)
 	}
 	return p.Run(ctx, &Env{Args: p.Flags.Args(), In: in, Out: out, Err: errs, Logger: log})
+}
+
+// help explains the program.
+func (p *Program) help(w io.Writer) {
+	fmt.Fprintf(w, "%s: %s\n\nFor example:\n  %s\n\nFlags:\n", p.Name, p.Summary, p.Example)
+	p.Flags.SetOutput(w)
+	p.Flags.PrintDefaults()
 }
 
 // Fail prints an error and returns the exit code for it.
