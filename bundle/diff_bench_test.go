@@ -9,6 +9,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/flowgate/flowgate/internal/bench"
 	"github.com/flowgate/flowgate/ofctrl"
 	"github.com/flowgate/flowgate/ofctrl/flowtext"
 )
@@ -20,12 +21,10 @@ func BenchmarkDiffer(b *testing.B) {
 	desired := make([]ofctrl.Message, n)
 	var body []byte
 	for i := range desired {
-		m, err := flowtext.ParseFlow(fmt.Sprintf(
-			"priority=100,tcp,nw_src=10.%d.%d.%d,nw_dst=10.0.0.1,tp_dst=%d,actions=set_field:%d->reg0,goto_table:1",
-			i>>16&255, i>>8&255, i&255, i&0xffff, i&255), nil)
-		require.NoError(b, err)
+		m := bench.FlowMod(i)
 		desired[i] = m
 		f := m.Flow()
+		var err error
 		body, err = f.AppendFlowStats(body)
 		require.NoError(b, err)
 	}

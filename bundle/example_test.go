@@ -74,8 +74,7 @@ func ExampleError() {
 	defer done()
 
 	err := bundle.Apply(ctx, conn, slices.Values(flows("in_port=1,actions=group:5")), nil)
-	var refused *bundle.Error
-	if errors.As(err, &refused) {
+	if refused, ok := errors.AsType[*bundle.Error](err); ok {
 		for _, f := range refused.Failures {
 			fmt.Println(refused.Stage, f.Index, f.Message, f.Err)
 		}

@@ -5,6 +5,7 @@ package bundle_test
 import (
 	"context"
 	"fmt"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -96,12 +97,18 @@ func testLoss(t *testing.T, tg target, look *ofctrl.Conn, at wireStep, v verdict
 	require.NoError(t, err)
 
 	armed, held := make(chan struct{}), make(chan struct{})
+	var lost atomic.Bool // nothing follows what was lost
 	c := tg.through(t, func(toSwitch bool, h ofp.Header, msg []byte) verdict {
 		select {
 		case <-armed:
+			if lost.Load() {
+				return cut
+			}
 			if toSwitch == at.toSwitch && at.is(h, msg) {
 				if v == hold {
 					close(held)
+				} else {
+					lost.Store(true)
 				}
 				return v
 			}
