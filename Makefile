@@ -47,8 +47,8 @@ e2e-short: deps ## the same with fewer rounds, connections and ports
 	go run ./internal/vmtest/e2e -short $(E2EFLAGS)
 
 .PHONY: long
-long: deps ## the tests on random input with a hundred times the rounds
-	FLOWGATE_LONG=1 go test -timeout=60m -run=Random ./bundle
+long: deps ## the tests on random input for long
+	FLOWGATE_LONG=1 go test -timeout=60m -run='Random|Model' ./bundle ./portstatus
 
 .PHONY: bench
 bench: deps ## benchmarks; compare ratios within one run only

@@ -2,10 +2,12 @@
 
 // Package bundle changes a switch's flows and groups in one atomic step.
 //
-// [Apply] installs messages, all or none. [Replace] makes the switch equal to
-// a desired set by difference. A [Set] holds desired state by key and outlives
-// the connections that it is installed over. All of them are made of a
-// [Writer]: open a bundle, stream messages into it, commit.
+// [Apply] installs messages in the caller's order, all or none. [Install] puts
+// them in the right order itself, meters and TLV maps included. [Replace] makes
+// the switch equal to a desired set by difference, and [Diff] tells what it
+// would do. A [Set] holds desired state by key and outlives the connections that
+// it is installed over. All of them are made of a [Writer]: open a bundle,
+// stream messages into it, commit.
 //
 // # Atomicity
 //
@@ -16,19 +18,34 @@
 // not exist, a full table) makes it roll back everything itself. Either way the
 // error names the message: its index, its flow, the OFPT_ERROR name.
 //
-// No packet is handled by half of a bundle (ofproto/ofproto.c:do_bundle_commit).
-// Packets of connections that the datapath has cached may be handled by the
-// former flows for up to about half a second more, until revalidators have
-// visited the cache; no OpenFlow message tells when.
+// No packet is handled by half of a bundle (ofproto/ofproto.c:do_bundle_commit),
+// and no dump shows half of one. Packets of connections that the datapath has
+// cached may be handled by the former flows for up to about half a second more,
+// until revalidators have visited the cache; no OpenFlow message tells when (see
+// Options.Settle).
+//
+// Meters and TLV maps can not be part of a bundle. They are added before it and
+// undone if it fails, and deleted after it.
 //
 // # Outcomes
 //
-// A bundle ends in one of three ways, and [OutcomeOf] tells which: [Applied],
-// [NotApplied] (nothing changed), or [Unknown] when the connection was lost, or
-// the caller's context ended, between the commit and its answer.
+// A change ends in one of these ways, and [OutcomeOf] tells which: [Applied];
+// [NotApplied], so nothing changed; or [Unknown], when the connection was lost,
+// or the caller's context ended, between the commit and its answer. Running
+// Replace or Flush again settles an unknown outcome. What is not one bundle (a
+// change in chunks, meters after it) can also end as [Partial].
 //
 // # Order
 //
 // Open vSwitch applies a bundle's messages in order: groups must come before
-// the flows that use them. Meters and TLV maps can not be part of a bundle.
+// the flows and groups that use them, and deletions last. Install, Replace and
+// Set see to that, by the table in order.go.
+//
+// # Equality
+//
+// What is desired is compared with what the switch has in the form that Open
+// vSwitch itself uses (package flowtext), so it does not matter whether a flow
+// was made by flowtext or libOpenflow, with load or set_field. Groups are
+// compared too. Groups over 64 KiB are sent in parts, but can not be read back
+// from Open vSwitch: they are written each time, and [Plan] names them.
 package bundle

@@ -14,7 +14,6 @@ import (
 	"github.com/flowgate/flowgate/internal/ofp"
 	"github.com/flowgate/flowgate/internal/ovssandbox"
 	"github.com/flowgate/flowgate/ofctrl"
-	"github.com/flowgate/flowgate/ofctrl/flowtext"
 )
 
 func meterMod(id, rate uint32) *openflow15.MeterMod {
@@ -171,5 +170,4 @@ func TestInstallDeletesLast(t *testing.T) {
 		ofctrl.Message(groupMod(t, "delete group_id=4")), toGroup(1, 5), group(5)), nil))
 	require.Equal(t, []string{"priority=1000,in_port=1 actions=group:5"}, sw.Flows())
 	require.Equal(t, []string{"group_id=5,type=all"}, sw.Groups())
-	_ = flowtext.GroupAll
 }

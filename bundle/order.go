@@ -4,7 +4,6 @@ package bundle
 
 import (
 	"iter"
-	"slices"
 
 	"github.com/flowgate/flowgate/ofctrl"
 	"github.com/flowgate/flowgate/ofctrl/flowtext"
@@ -188,7 +187,7 @@ func usedGroups(m ofctrl.Message) []uint32 {
 	for _, k := range g.Buckets {
 		used = append(appendUsed(used, k.Actions), k.WatchGroup)
 	}
-	return slices.Compact(used)
+	return used
 }
 
 func appendUsed(used []uint32, list flowtext.Actions) []uint32 {
