@@ -53,6 +53,7 @@ long: deps ## the tests on random input for long
 .PHONY: bench
 bench: deps ## benchmarks; compare ratios within one run only
 	go test -run='^$$' -bench=. -benchmem ./...
+	cd internal/bench/ofnet && GOWORK=off go test -run='^$$' -bench=. -benchmem .
 
 .PHONY: fuzz
 fuzz: ## every fuzz target for FUZZTIME

@@ -73,28 +73,19 @@ func benchInstall(b *testing.B, ovs *ovssandbox.Sandbox, n int) {
 		})
 	}
 	floor := func() func() error {
-		floor, err := bench.NewFloor(collect(n, bench.FlowMod))
+		floor, err := bench.NewFloor(bench.Collect(n, bench.FlowMod))
 		require.NoError(b, err)
 		return func() error { return floor.Install(ctx, addr) }
 	}
 	run("floor", floor())
-	apply("appender", slices.Values(collect(n, bench.FlowMod)))
+	apply("appender", slices.Values(bench.Collect(n, bench.FlowMod)))
 	apply("generated", generated(n))
-	apply("libOpenflow", slices.Values(collect(n, bench.LibOpenflow)))
+	apply("libOpenflow", slices.Values(bench.Collect(n, bench.LibOpenflow)))
 	var text strings.Builder
 	for i := range n {
 		fmt.Fprintln(&text, bench.Text(i))
 	}
 	run("ovs-ofctl", func() error { return ovs.AddFlows(ctx, "br0", text.String()) })
-}
-
-// collect makes n messages beforehand.
-func collect[M ofctrl.Message](n int, message func(int) M) []ofctrl.Message {
-	list := make([]ofctrl.Message, n)
-	for i := range list {
-		list[i] = message(i)
-	}
-	return list
 }
 
 // generated makes flows as they are asked for: the first of the benchmark's,
@@ -146,7 +137,7 @@ func BenchmarkMemory(b *testing.B) {
 func BenchmarkReplaceSame(b *testing.B) {
 	const n = 100_000
 	ovs := ovssandbox.New(b, nil)
-	desired, lib := collect(n, bench.FlowMod), collect(n, bench.LibOpenflow)
+	desired, lib := bench.Collect(n, bench.FlowMod), bench.Collect(n, bench.LibOpenflow)
 	c, err := ofctrl.Dial(b.Context(), ovs.MgmtAddr("br0"), nil)
 	require.NoError(b, err)
 	defer c.Close()

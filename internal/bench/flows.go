@@ -8,6 +8,7 @@ import (
 
 	"antrea.io/libOpenflow/openflow15"
 
+	"github.com/flowgate/flowgate/ofctrl"
 	"github.com/flowgate/flowgate/ofctrl/flowtext"
 )
 
@@ -43,4 +44,13 @@ func LibOpenflow(i int) *openflow15.FlowMod {
 	fm.AddInstruction(in)
 	fm.AddInstruction(openflow15.NewInstrGotoTable(1))
 	return fm
+}
+
+// Collect makes n messages beforehand.
+func Collect[M ofctrl.Message](n int, message func(int) M) []ofctrl.Message {
+	list := make([]ofctrl.Message, n)
+	for i := range list {
+		list[i] = message(i)
+	}
+	return list
 }
