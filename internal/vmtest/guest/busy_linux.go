@@ -132,7 +132,7 @@ func (c *crowd) close() {
 // They are what its stop has made of the flows of live connections.
 func (c *crowd) stopped(ctx context.Context) error {
 	cached, err := run(ctx, "ovs-dpctl", "dump-flows")
-	c.left = strings.Count(cached, "actions:drop")
+	c.left = countDrops(cached)
 	return err
 }
 
