@@ -14,6 +14,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/flowgate/flowgate/internal/ofp"
+	"github.com/flowgate/flowgate/ofctrl"
 	"github.com/flowgate/flowgate/ofctrl/ofctrltest"
 	"github.com/flowgate/flowgate/portstatus"
 )
@@ -203,15 +205,18 @@ func TestModelOnFake(t *testing.T) {
 	for seed := range sequences(100, 5000) {
 		t.Run(fmt.Sprint("seed=", seed), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				w := &fakeWorld{t: t, sw: ofctrltest.New(t), owned: make(map[owner]bool)}
+				w := &fakeWorld{t: t, sw: ofctrltest.New(t), listed: make(map[owner]bool)}
+				w.sw.HandleSent(w.note)
 				f := startFake(t, w.sw, portstatus.Options{DB: w.sw.DB(), Bridge: w.sw.Name(), Marks: true})
 				o, stop := observe(t, f.Tracker)
 				defer stop()
 				play(t, w, o, rand.New(rand.NewPCG(uint64(seed), 0)), 40)
 				o.mu.Lock()
 				defer o.mu.Unlock()
+				w.mu.Lock()
+				defer w.mu.Unlock()
 				for told := range o.ready {
-					require.Contains(t, w.owned, owner{told.name, told.number}, "a number that the port never had")
+					require.Contains(t, w.listed, owner{wireName(told.name), told.number}, "a number that the port never had")
 				}
 			})
 		})
@@ -220,18 +225,37 @@ func TestModelOnFake(t *testing.T) {
 
 // fakeWorld is the fake switch.
 type fakeWorld struct {
-	t     *testing.T
-	sw    *ofctrltest.Switch
-	owned map[owner]bool // what numbers the ports have had
+	t  *testing.T
+	sw *ofctrltest.Switch
+
+	mu     sync.Mutex
+	listed map[owner]bool // what numbers the switch has told of the ports
 }
 
+// owner is a port's name, as OpenFlow carries it, with a number that it had.
 type owner struct {
 	name   string
 	number uint32
 }
 
+func wireName(name string) string { return name[:min(len(name), ofp.PortNameMax)] }
+
+// note takes down what the switch tells of its ports.
+func (w *fakeWorld) note(f ofctrl.Frame) ofctrltest.Fault {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if _, port, err := f.PortStatus(); err == nil {
+		w.listed[owner{port.Name, port.Number}] = true
+	}
+	for port, err := range ofp.ParsePortDesc(f.Raw) {
+		if err == nil {
+			w.listed[owner{port.Name, port.Number}] = true
+		}
+	}
+	return ofctrltest.Nothing
+}
+
 func (w *fakeWorld) step(r *rand.Rand) {
-	w.sample()
 	name := modelNames[r.IntN(len(modelNames))]
 	switch r.IntN(20) {
 	case 0, 1, 2, 3:
@@ -263,7 +287,6 @@ func (w *fakeWorld) step(r *rand.Rand) {
 	case 19:
 		w.sw.DB().Start()
 	}
-	w.sample()
 	switch r.IntN(3) {
 	case 0:
 		synctest.Wait()
@@ -293,7 +316,6 @@ func (w *fakeWorld) options(r *rand.Rand) *ofctrltest.PortOptions {
 }
 
 func (w *fakeWorld) calm() {
-	defer w.sample()
 	w.sw.Resume()
 	w.sw.DB().Start()
 	nc, err := w.sw.Connect(w.t.Context(), nil)
@@ -302,14 +324,6 @@ func (w *fakeWorld) calm() {
 		return
 	}
 	_ = nc.Close()
-}
-
-// sample notes what numbers the ports have. ovs-vswitchd may give them others
-// at any transaction.
-func (w *fakeWorld) sample() {
-	for name, port := range w.truth() {
-		w.owned[owner{name, port.Number}] = true
-	}
 }
 
 func (w *fakeWorld) truth() map[string]truth {
@@ -328,7 +342,6 @@ func (w *fakeWorld) quiet(picture func() map[string]truth) {
 	w.t.Helper()
 	time.Sleep(2 * time.Minute)
 	synctest.Wait()
-	w.sample()
 	want := w.truth()
 	require.Equal(w.t, want, picture())
 	for name, port := range want {
