@@ -172,16 +172,14 @@ func busyRestarts(ctx context.Context, w *world, rounds int, restart func(ctx co
 		if err := w.ovs.settle(ctx); err != nil {
 			return nil, err
 		}
-		ctx, cancel := context.WithTimeout(ctx, 2*patience)
+		bounded, cancel := context.WithTimeout(ctx, 2*patience)
+		o.alive += alive(bounded, c.streams...)
+		cancel()
 		var longest time.Duration
 		for _, s := range c.streams {
-			if s.alive(ctx) == nil {
-				o.alive++
-			}
 			longest = max(longest, s.silence())
 		}
-		cancel()
-		found, err := w.ovs.trouble(context.WithoutCancel(ctx))
+		found, err := w.ovs.trouble(ctx)
 		if err != nil {
 			return nil, err
 		}

@@ -53,7 +53,9 @@ func restartUnprotected(ctx context.Context, env *environment) (string, error) {
 	if err := w.ovs.settle(ctx); err != nil {
 		return "", err
 	}
-	alive := within(ctx, stuckAfter, t.tcp.alive) == nil
+	bounded, cancel := context.WithTimeout(ctx, stuckAfter)
+	defer cancel()
+	working := alive(bounded, t.tcp) == 1
 	found, err := w.ovs.trouble(ctx)
 	if err != nil {
 		return "", err
@@ -64,12 +66,12 @@ func restartUnprotected(ctx context.Context, env *environment) (string, error) {
 		return "", err
 	}
 	state := "alive"
-	if !alive {
+	if !working {
 		state = "stuck"
 	}
 	figures := fmt.Sprintf("connection %s, entry in zone 65520: %t, +inv %d, by the default flow %d packets", state, entry, found.invalid, found.byRule0)
 	if env.strict() {
-		err = check(!alive && found.invalid > 0 && entry, "the report does not reproduce: %s", figures)
+		err = check(!working && found.invalid > 0 && entry, "the report does not reproduce: %s", figures)
 	}
 	return figures, err
 }
@@ -128,13 +130,10 @@ func (w *world) alive(ctx context.Context, streams ...*stream) error {
 	if err := w.ovs.settle(ctx); err != nil {
 		return err
 	}
-	ctx, cancel := context.WithTimeout(ctx, patience)
+	bounded, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
-	var errs []error
-	for _, s := range streams {
-		errs = append(errs, s.alive(ctx))
-	}
-	return errors.Join(errs...)
+	n := alive(bounded, streams...)
+	return check(n == len(streams), "%d of %d connections work", n, len(streams))
 }
 
 // within bounds a wait.

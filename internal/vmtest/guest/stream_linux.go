@@ -145,21 +145,37 @@ func (s *stream) forgetSilence() {
 	}
 }
 
-// alive waits until both ends have got something that was sent from now on.
-func (s *stream) alive(ctx context.Context) error {
-	var want [2]int
-	for i, e := range s.ends {
-		sent, _ := e.counts()
-		want[1-i] = sent + 1
+// alive counts the streams of which both ends get something that was sent from
+// now on. It returns when all do, or the context ends.
+func alive(ctx context.Context, streams ...*stream) int {
+	want := make([][2]int, len(streams))
+	for i, s := range streams {
+		for j, e := range s.ends {
+			sent, _ := e.counts()
+			want[i][1-j] = sent + 1
+		}
 	}
-	return until(ctx, "a connection works", func() (bool, error) {
-		for i, e := range s.ends {
-			if _, got := e.counts(); got < want[i] {
-				return false, s.err()
+	var n int
+	_ = until(ctx, "all connections work", func() (bool, error) {
+		n = 0
+		for i, s := range streams {
+			if s.has(want[i]) {
+				n++
 			}
 		}
-		return true, s.err()
+		return n == len(streams), nil
 	})
+	return n
+}
+
+// has reports whether the ends have got so many lines, and nothing has failed.
+func (s *stream) has(want [2]int) bool {
+	for i, e := range s.ends {
+		if _, got := e.counts(); got < want[i] {
+			return false
+		}
+	}
+	return s.err() == nil
 }
 
 // finish stops sending and returns how many lines were sent and lost, when all

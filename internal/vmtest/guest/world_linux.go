@@ -4,7 +4,6 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 )
 
@@ -104,8 +103,7 @@ func (w *world) newTraffic(ctx context.Context) (*traffic, error) {
 		return nil, err
 	}
 	t.udp = newStream(a, b, interval)
-	err = errors.Join(t.tcp.alive(ctx), t.udp.alive(ctx))
-	if err != nil {
+	if err := w.alive(ctx, t.tcp, t.udp); err != nil {
 		t.close()
 		return nil, err
 	}
