@@ -39,7 +39,10 @@
 //
 // Open vSwitch applies a bundle's messages in order: groups must come before
 // the flows and groups that use them, and deletions last. Install, Replace and
-// Set see to that, by the table in order.go.
+// Set see to that, by the table in order.go. With Apply and a Writer the order is
+// the caller's: a bundle that deletes a group while flows use it, and in which a
+// later message is then refused at the commit, makes ovs-vswitchd abort on an
+// assertion when it rolls back (seen on 2.15, 3.1 and 3.5).
 //
 // # Equality
 //

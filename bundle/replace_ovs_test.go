@@ -54,6 +54,10 @@ func TestOVSReplaceByCookieTakesTheDefaultFlow(t *testing.T) {
 	require.ErrorIs(t, err, bundle.ErrOutOfScope)
 	_, err = bundle.Replace(ctx, c, bundle.Scope{}, msgs(fm), nil)
 	require.ErrorIs(t, err, bundle.ErrScope)
+	require.NoError(t, c.Exec(ctx, group(9)))
+	plan, err = bundle.Replace(ctx, c, bundle.Scope{Flows: true}, msgs(fm), nil)
+	require.NoError(t, err)
+	require.Equal(t, "0 added, 0 changed, 1 deleted, 1 kept", plan.String(), "the other flow, and not the group")
 	_, err = bundle.Replace(ctx, c, bundle.Scope{All: true}, msgs(fm, fm), nil)
 	require.ErrorIs(t, err, bundle.ErrConflict)
 }

@@ -31,9 +31,10 @@ type Scope struct {
 	// Keep, if set, is asked of each flow in the scope that is not desired;
 	// those that it returns true for stay: learned ones, for instance.
 	Keep func(Flow) bool
-	// All says that the whole bridge is meant, groups and meters included. Without it a
-	// Scope with no CookieMask and no Tables is refused.
-	All bool
+	// Flows says that every flow of the bridge is meant, and All that the whole
+	// bridge is, its groups and meters included. A Scope that has none of
+	// CookieMask, Tables, Flows and All is refused.
+	Flows, All bool
 }
 
 // Flow is a flow as the switch has it, counters included. Its Match and Actions
@@ -42,14 +43,14 @@ type Flow = flowtext.Flow
 
 var (
 	// ErrScope refuses a Scope that would mean the whole bridge without saying so.
-	ErrScope = errors.New("bundle: the scope selects every flow of the bridge; set All if that is meant")
+	ErrScope = errors.New("bundle: the scope selects every flow of the bridge; set Flows, or All, if that is meant")
 	// ErrOutOfScope refuses a desired flow that is outside the scope: it could
 	// be installed, but would never be found again to be replaced.
 	ErrOutOfScope = errors.New("bundle: outside the scope")
 )
 
 func (s Scope) check() error {
-	if !s.All && s.CookieMask == 0 && len(s.Tables) == 0 {
+	if !s.All && !s.Flows && s.CookieMask == 0 && len(s.Tables) == 0 {
 		return ErrScope
 	}
 	if s.Cookie&^s.CookieMask != 0 {

@@ -62,7 +62,7 @@ var pod = portstatus.Condition{Need: portstatus.NeedLive, ExternalID: "iface-id"
 func newAgent(c config) (*agent, error) {
 	a := &agent{config: c}
 	a.coordinator = conntrack.New(conntrack.NewFlag(c.db), &conntrack.Options{
-		Bridge: c.bridge, Scope: bundle.Scope{All: true}, KeepArmed: true, Logger: c.log,
+		Bridge: c.bridge, Scope: bundle.Scope{Flows: true}, KeepArmed: true, Logger: c.log,
 	})
 	for _, m := range append(c.modules, module{"ports", a.restorePorts}) {
 		if err := a.coordinator.Gate(m.name, m.gate, nil); err != nil {

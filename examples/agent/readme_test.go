@@ -70,7 +70,7 @@ func run(ctx context.Context) error {
 	tracker := portstatus.New(&portstatus.Options{DB: db, Bridge: "br-int", Marks: true})
 
 	// Nothing is forwarded until all gates have handed in their flows.
-	gates := conntrack.New(conntrack.NewFlag(db), &conntrack.Options{Bridge: "br-int", Scope: bundle.Scope{All: true}})
+	gates := conntrack.New(conntrack.NewFlag(db), &conntrack.Options{Bridge: "br-int", Scope: bundle.Scope{Flows: true}})
 	err = errors.Join(
 		gates.Gate("pipeline", func(_ context.Context, r *conntrack.Round) error {
 			return r.Hand(slices.Values(pipeline()))

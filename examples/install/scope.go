@@ -9,7 +9,6 @@ import (
 	"strings"
 
 	"github.com/flowgate/flowgate/bundle"
-	"github.com/flowgate/flowgate/examples/internal/cli"
 )
 
 // scope is the flag -cookie.
@@ -52,5 +51,5 @@ func (s *scope) of(groups bool) bundle.Scope {
 	if s.given {
 		return bundle.Scope{Cookie: s.cookie, CookieMask: s.mask, Groups: groups}
 	}
-	return bundle.Scope{Tables: cli.AllTables(), Groups: groups}
+	return bundle.Scope{Flows: true, Groups: groups}
 }

@@ -47,7 +47,7 @@ func (o *options) restore(ctx context.Context, env *cli.Env) (int, error) {
 func (o *options) coordinate(ctx context.Context, env *cli.Env, flag *conntrack.Flag, bridge string, options *ofctrl.Options) (int, error) {
 	coordinator := conntrack.New(flag, &conntrack.Options{
 		Bridge: bridge,
-		Scope:  bundle.Scope{Tables: cli.AllTables(), Keep: keep},
+		Scope:  bundle.Scope{Flows: true, Keep: keep},
 		Policy: o.policy, Timeout: o.timeout, Reinstall: o.reinstall, Datapath: o.datapath,
 		Logger: env.Logger,
 	})

@@ -30,15 +30,3 @@ func ReadFlows(file string, names map[string]uint32) ([]ofctrl.Message, error) {
 	}
 	return flows, nil
 }
-
-// AllTables are the tables that flows can be added to. As bundle.Scope.Tables
-// they are every flow of the bridge and nothing else, where Scope.All would be
-// groups and meters, too.
-func AllTables() []uint8 {
-	const internal = 254 // Open vSwitch's own
-	tables := make([]uint8, internal)
-	for i := range tables {
-		tables[i] = uint8(i)
-	}
-	return tables
-}
