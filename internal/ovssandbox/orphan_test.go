@@ -37,7 +37,7 @@ func victim() {
 		}
 	}
 	// A command that waits for ever must not survive either.
-	go s.Vsctl(context.Background(), "wait-until", "Bridge", "br-never") //nolint:errcheck // killed
+	go s.Vsctl(context.Background(), "wait-until", "Bridge", "br-never")
 	fmt.Println(s.Rundir())
 	select {}
 }
