@@ -50,6 +50,10 @@ e2e-short: deps ## the same with fewer rounds, connections and ports
 long: deps ## the tests on random input for long
 	FLOWGATE_LONG=1 go test -timeout=60m -run='Random|Model' ./bundle ./portstatus
 
+.PHONY: matrix
+matrix: deps ## the conformance suite on Open vSwitch 2.15, 3.1 and 3.5
+	bash .ci/matrix
+
 .PHONY: bench
 bench: deps ## benchmarks; compare ratios within one run only
 	go test -run='^$$' -bench=. -benchmem ./...

@@ -17,17 +17,15 @@
 // which is their transaction id. A command waits until the switch has dealt
 // with it, by a barrier on every connection, and prints what has arrived.
 //
-// 'wait N' in front of a command waits for N messages on each connection, 'wait N@NAME' on
-// one, for what
-// Open vSwitch sends from another thread. '@NAME' in front of a command names the connection it is sent on; 'c' is
-// there from the start of its first use.
+// 'wait N' in front of a command waits for N messages on each connection, 'wait
+// N@NAME' on one, for what Open vSwitch sends from another thread. '@NAME' in
+// front of a command names the connection it is sent on; 'c' is there from the
+// start of its first use.
 //
 // # Versions
 //
 // The scenarios are those of 3.1.0. Another Open vSwitch is run with the
-// environment variable FLOWGATE_OVS_ROOT (see package ovssandbox). Of the
-// scenarios, these differ:
-//
-//	2.15.0  meters/features   2^16 meters, not 2^18
-//	3.5.0   none
+// environment variable FLOWGATE_OVS_ROOT (see package ovssandbox); 'make matrix'
+// does so for 2.15.0 and 3.5.0. What differs is in the table versionDiffers of
+// the test: 2.15.0 has room for 2^16 meters, not 2^18; 3.5.0 differs in nothing.
 package conformance

@@ -21,6 +21,16 @@ type real struct {
 	down  bool
 }
 
+// version is that of the ovs-vswitchd: "3.1.0".
+func (r *real) version(ctx context.Context) (string, error) {
+	text, err := r.sb.Appctl(ctx, "version")
+	if err != nil {
+		return "", err
+	}
+	first, _, _ := strings.Cut(text, "\n")
+	return first[strings.LastIndexByte(first, ' ')+1:], nil
+}
+
 func (r *real) reset(ctx context.Context, o bridgeOptions) error {
 	if r.dirty {
 		if err := r.sb.Restart(ctx, false); err != nil {
