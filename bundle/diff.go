@@ -313,6 +313,6 @@ func (d *differ) finish() {
 	}
 	for _, old := range d.gone {
 		d.plan.Deleted++
-		d.plan.change.remove(old.slot, old.cookie, ^uint64(0))
+		d.plan.change.remove(old.slot, old.cookie, sameCookie)
 	}
 }

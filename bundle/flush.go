@@ -114,7 +114,7 @@ func (s *Set) lackingLocked(conn *ofctrl.Conn) *flush {
 	f.removed = slices.Sorted(maps.Keys(s.stale))
 	for _, sl := range f.removed {
 		if have := s.known[sl]; have.sure && sl.kind() == slotFlow {
-			f.remove(sl, have.cookie(), ^uint64(0))
+			f.remove(sl, have.cookie(), sameCookie)
 		} else {
 			f.remove(sl, 0, 0)
 		}

@@ -55,6 +55,12 @@ func (s slot) String() string {
 	return text
 }
 
+// sameCookie is the mask of a deletion by a flow's cookie: all bits but one. With
+// all bits Open vSwitch walks the flows that have the cookie, for each deletion,
+// in place of looking the one flow up (ofproto/ofproto.c:collect_rules_strict):
+// many flows with one cookie would take quadratic time.
+const sameCookie = ^uint64(1)
+
 // remove is the message that empties the slot on the switch, if the flow there
 // has the cookie in the bits of the mask.
 func (s slot) remove(cookie, mask uint64) ofctrl.Message {
@@ -68,6 +74,6 @@ func (s slot) remove(cookie, mask uint64) ofctrl.Message {
 	}
 	f := s.flow()
 	m := f.FlowMod(flowtext.DeleteStrict)
-	m.Cookie, m.CookieMask = cookie, mask
+	m.Cookie, m.CookieMask = cookie&mask, mask
 	return m
 }
