@@ -52,15 +52,20 @@ type agent struct {
 	session     *ofctrl.Session
 	tracker     *portstatus.Tracker
 
-	writing sync.Mutex // held from reading the tracker until the flows are put
-	flows   bundle.Set // the ports' flows, by port name
+	writing sync.Mutex      // held from reading the tracker until the flows are put
+	flows   bundle.Set      // the ports' flows, by port name
+	told    map[string]life // by marked; of followPorts
 }
 
-// pod is a port that belongs to a pod and forwards.
-var pod = portstatus.Condition{Need: portstatus.NeedLive, ExternalID: "iface-id"}
+// life is a port with its number in one epoch.
+type life struct {
+	instance portstatus.Instance
+	number   uint32
+	epoch    uint64
+}
 
 func newAgent(c config) (*agent, error) {
-	a := &agent{config: c}
+	a := &agent{config: c, told: make(map[string]life)}
 	a.coordinator = conntrack.New(conntrack.NewFlag(c.db), &conntrack.Options{
 		Bridge: c.bridge, Scope: bundle.Scope{Flows: true}, KeepArmed: true, Logger: c.log,
 	})
@@ -81,8 +86,7 @@ func (a *agent) run(ctx context.Context) error {
 	g, ctx := errgroup.WithContext(ctx)
 	g.Go(func() error { return a.session.Run(ctx) })
 	g.Go(func() error { return a.tracker.Run(ctx, a.session) })
-	g.Go(func() error { return a.installPorts(ctx) })
-	g.Go(func() error { return a.removePorts(ctx) })
+	g.Go(func() error { return a.followPorts(ctx) })
 	err := g.Wait()
 	a.coordinator.Wait()
 	return err
@@ -110,40 +114,39 @@ func (a *agent) restorePorts(ctx context.Context, r *conntrack.Round) error {
 	return ctx.Err()
 }
 
-// installPorts installs the flows of each port as soon as it is ready, and then
-// marks it.
-func (a *agent) installPorts(ctx context.Context) error {
-	for port, err := range a.tracker.Ready(ctx, pod) {
-		if err != nil {
+// followPorts makes the flows of each port what they should be whenever
+// something of it has changed, and marks it when they are in.
+func (a *agent) followPorts(ctx context.Context) error {
+	for e, err := range a.tracker.Watch(ctx) {
+		switch {
+		case err != nil:
 			return err
-		}
-		if err := a.flush(ctx, port.Name); err != nil {
-			a.log.Warnf("port %s: %v", port.Name, err)
-			continue // the next epoch brings it again
-		}
-		if err := a.tracker.MarkInstalled(ctx, port); err != nil {
-			a.log.Infof("port %s: %v", port.Name, err)
-		} else if a.marked != nil {
-			a.marked(port)
+		case e.Kind == portstatus.Added, e.Kind == portstatus.Changed,
+			e.Kind == portstatus.Renumbered, e.Kind == portstatus.Removed:
+			if err := a.flush(ctx, e.Port.Name); err != nil {
+				a.log.Warnf("port %s: %v", e.Port.Name, err) // what changes, or the next epoch, brings it again
+				continue
+			}
+			a.mark(ctx, e.Port.Name)
 		}
 	}
 	return ctx.Err()
 }
 
-// removePorts deletes the flows of ports that are gone.
-func (a *agent) removePorts(ctx context.Context) error {
-	for e, err := range a.tracker.Watch(ctx) {
-		if err != nil {
-			return err
-		}
-		if e.Kind != portstatus.Removed {
-			continue
-		}
-		if err := a.flush(ctx, e.Port.Name); err != nil {
-			a.log.Warnf("port %s: %v", e.Port.Name, err)
-		}
+// mark marks a port whose flows the switch has confirmed in the port's epoch.
+func (a *agent) mark(ctx context.Context, name string) {
+	port, ok, err := a.tracker.Get(name)
+	if err != nil || !ok || !port.Live || port.Installed || !a.flows.Confirmed(name, port.Epoch) {
+		return
 	}
-	return ctx.Err()
+	if err := a.tracker.MarkInstalled(ctx, port); err != nil {
+		a.log.Infof("port %s: %v", name, err)
+		return
+	}
+	if life := (life{port.Instance, port.Number, port.Epoch}); a.marked != nil && life != a.told[name] {
+		a.told[name] = life
+		a.marked(port)
+	}
 }
 
 // flush makes the switch equal to what the port needs now.
@@ -190,5 +193,14 @@ func (a *agent) put(name string, epoch uint64) error {
 		a.flows.Delete(name)
 		return err
 	}
-	return a.flows.Put(name, msgs...)
+	err = a.flows.Put(name, msgs...)
+	if taken, ok := errors.AsType[*bundle.ConflictError](err); ok {
+		// Is it of a port that had this number and is gone, but for the telling?
+		if other, there, _ := a.tracker.Get(taken.With); there && other.Epoch == epoch && other.Number != port.Number {
+			return err
+		}
+		a.flows.Delete(taken.With)
+		err = a.flows.Put(name, msgs...)
+	}
+	return err
 }

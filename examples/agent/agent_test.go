@@ -43,7 +43,7 @@ func TestTour(t *testing.T) {
 
 func TestBadUsage(t *testing.T) {
 	for _, args := range [][]string{
-		{"-switch", "none"}, {"-flows", "x"}, {"-mark", "x"}, {"surplus"}, {"-nosuch"},
+		{"-switch", "none"}, {"-switch", "fake", "-flows", "x", "-port-flows", "x"}, {"-flows", "x"}, {"-mark", "x"}, {"surplus"}, {"-nosuch"},
 	} {
 		var out, errs bytes.Buffer
 		require.Equal(t, cli.ExitUsage, newProgram().Execute(t.Context(), args, nil, &out, &errs), args)

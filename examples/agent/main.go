@@ -57,6 +57,8 @@ func (o *options) run(ctx context.Context, env *cli.Env) int {
 		err = cli.Usagef("agent: unexpected argument %q", env.Args[0])
 	case o.mark != "flowgate" && o.mark != "ovn":
 		err = cli.Usagef("agent: -mark %q: want flowgate or ovn", o.mark)
+	case o.flows != "" && o.lab != "auto":
+		err = cli.Usagef("agent: -switch is for the tour, and -flows for a bridge of your own")
 	case (o.flows == "") != (o.portFlows == ""):
 		err = cli.Usagef("agent: -flows and -port-flows go together")
 	case o.flows != "":

@@ -73,6 +73,20 @@ func TestServe(t *testing.T) {
 	expect("p2: port 3, epoch 1: flows installed")
 	require.Len(t, flows(), 3)
 
+	// What a port lacks may come later; a number may go from one port to another
+	// in one transaction.
+	_, err = ovs.AddPort(ctx, "br0", "p4", &ovssandbox.PortOptions{OFPortRequest: 40000, ExternalIDs: map[string]string{"iface-id": "p4"}})
+	require.NoError(t, err)
+	_, err = ovs.Vsctl(ctx, "set", "Interface", "p4", "external_ids:ip-address=10.0.0.4", "external_ids:attached-mac=02:00:00:00:00:04")
+	require.NoError(t, err)
+	expect("p4: port 40000, epoch 1: flows installed")
+	_, err = ovs.Vsctl(ctx, "del-port", "p4", "--", "add-port", "br0", "p5", "--", "set", "Interface", "p5", "type=dummy", "ofport_request=40000",
+		"external_ids:iface-id=p5", "external_ids:ip-address=10.0.0.5", "external_ids:attached-mac=02:00:00:00:00:05")
+	require.NoError(t, err)
+	expect("p5: port 40000, epoch 1: flows installed")
+	require.NoError(t, ovs.DelPort(ctx, "br0", "p5"))
+	require.Eventually(t, func() bool { return len(flows()) == 3 }, 30*time.Second, 10*time.Millisecond)
+
 	require.NoError(t, ovs.Restart(ctx, true))
 	require.True(t, lines.Scan())
 	require.True(t, lines.Scan())

@@ -71,7 +71,7 @@ func (t *tour) latePort(ctx context.Context) error {
 		return err
 	}
 	var missing []string
-	for _, m := range t.agent.tracker.Missing("p3", pod) {
+	for _, m := range t.agent.tracker.Missing("p3", portstatus.Live) {
 		missing = append(missing, m.String())
 	}
 	t.say("why is p3 not ready yet? %s", strings.Join(missing, "; "))
