@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log"
 	"os"
 	"slices"
 	"strings"
@@ -13,11 +14,13 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sync/errgroup"
 
 	"github.com/flowgate/flowgate/bundle"
 	"github.com/flowgate/flowgate/conntrack"
+	"github.com/flowgate/flowgate/internal/ovssandbox"
 	"github.com/flowgate/flowgate/ofctrl"
 	"github.com/flowgate/flowgate/ofctrl/flowtext"
 	"github.com/flowgate/flowgate/ofctrl/ofctrltest"
@@ -41,7 +44,52 @@ func TestREADME(t *testing.T) {
 	}
 }
 
-var _ = run
+// The agent of the README, on a private Open vSwitch.
+func TestREADMEAgent(t *testing.T) {
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	ovs := ovssandbox.New(t, &ovssandbox.Options{Held: true, Bridges: []ovssandbox.Bridge{{Name: "br-int"}}})
+	t.Setenv("OVS_RUNDIR", ovs.Rundir())
+	agent, stop := context.WithCancel(ctx)
+	ended := make(chan error, 1)
+	go func() { ended <- run(agent) }()
+
+	add := func(name string, number uint32, ids map[string]string) {
+		_, err := ovs.AddPort(ctx, "br-int", name, &ovssandbox.PortOptions{OFPortRequest: number, ExternalIDs: ids})
+		require.NoError(t, err)
+	}
+	marked := func(name string) {
+		_, err := ovs.Vsctl(ctx, "--timeout=30", "wait-until", "Interface", name, "external_ids:flowgate-installed=uid-"+name)
+		require.NoError(t, err)
+	}
+	pod := func(name string) map[string]string {
+		return map[string]string{"iface-id": name, "iface-id-ver": "uid-" + name}
+	}
+	wants := func(want ...string) {
+		t.Helper()
+		require.EventuallyWithT(t, func(c *assert.CollectT) {
+			flows, err := ovs.DumpFlows(ctx, "br-int")
+			require.NoError(c, err)
+			require.Equal(c, want, flows)
+		}, 30*time.Second, 10*time.Millisecond)
+	}
+
+	add("uplink", 7, nil)
+	add("p1", 40000, pod("p1"))
+	marked("p1")
+	wants("priority=0 actions=drop", "priority=10,in_port=40000 actions=NORMAL")
+	require.NoError(t, ovs.DelPort(ctx, "br-int", "p1"))
+	add("p2", 40000, pod("p2"))
+	add("p3", 40001, pod("p3"))
+	marked("p2")
+	marked("p3")
+	require.NoError(t, ovs.DelPort(ctx, "br-int", "p2"))
+	wants("priority=0 actions=drop", "priority=10,in_port=40001 actions=NORMAL")
+	require.NoError(t, ovs.Restart(ctx, true))
+	wants("priority=0 actions=drop", "priority=10,in_port=40001 actions=NORMAL")
+	stop()
+	require.ErrorIs(t, <-ended, context.Canceled)
+}
 
 // pipeline is what the agent always wants on the bridge.
 func pipeline() []ofctrl.Message { return flow("table=0,priority=0,actions=drop") }
@@ -66,8 +114,9 @@ func run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	var ports bundle.Set // the flows of every port, by its name
+	var ports bundle.Set // the flows of every port, by its instance
 	tracker := portstatus.New(&portstatus.Options{DB: db, Bridge: "br-int", Marks: true})
+	pods := portstatus.Condition{Need: portstatus.NeedLive, ExternalID: "iface-id"}
 
 	// Nothing is forwarded until all gates have handed in their flows.
 	gates := conntrack.New(conntrack.NewFlag(db), &conntrack.Options{Bridge: "br-int", Scope: bundle.Scope{Flows: true}})
@@ -76,21 +125,19 @@ func run(ctx context.Context) error {
 			return r.Hand(slices.Values(pipeline()))
 		}, nil),
 		gates.Gate("ports", func(ctx context.Context, r *conntrack.Round) error {
-			for _, name := range ports.Keys() {
-				ports.Delete(name) // its number may be another port's by now
+			for _, key := range ports.Keys() {
+				ports.Delete(key) // its number may be another port's by now
 			}
 			for e, err := range tracker.Watch(ctx) {
-				switch {
+				switch p := e.Port; {
 				case err != nil:
+					return err
 				case e.Kind == portstatus.Synced && e.Epoch == r.Epoch():
 					return r.HandSet(&ports)
 				case e.Kind == portstatus.Removed:
-					ports.Delete(e.Port.Name)
-				case e.Port.Number != 0 && e.Port.Epoch == r.Epoch():
-					err = ports.Put(e.Port.Name, flows(e.Port)...)
-				}
-				if err != nil {
-					return err
+					ports.Delete(p.Instance.String())
+				case p.Number != 0 && p.Epoch == r.Epoch() && p.ExternalIDs["iface-id"] != "":
+					put(&ports, p)
 				}
 			}
 			return ctx.Err()
@@ -105,26 +152,71 @@ func run(ctx context.Context) error {
 	g.Go(func() error { return db.Run(ctx) })
 	g.Go(func() error { return sess.Run(ctx) })
 	g.Go(func() error { return tracker.Run(ctx, sess) })
-	g.Go(func() error {
-		// Each port, as soon as it is live, in each epoch.
-		for port, err := range tracker.Ready(ctx, portstatus.Live) {
+	g.Go(func() error { // each port, as soon as it is live, in each epoch
+		for port, err := range tracker.Ready(ctx, pods) {
 			if err != nil {
 				return err
 			}
-			if err := ports.Put(port.Name, flows(port)...); err != nil {
-				return err
-			}
+			put(&ports, port)
 			conn, err := sess.Conn(ctx) // one whose gates are all in
 			if err != nil {
 				return err
 			}
-			if ports.Flush(ctx, conn) == nil { // confirmed by the switch; else the next epoch brings the port again
+			if flush(ctx, &ports, conn); ports.Confirmed(port.Instance.String(), conn.Epoch()) {
 				_ = tracker.MarkInstalled(ctx, port) // refused if the port was replaced meanwhile
 			}
 		}
 		return ctx.Err()
 	})
+	g.Go(func() error { // and what is left of those that are gone
+		for e, err := range tracker.Watch(ctx) {
+			if err != nil {
+				return err
+			}
+			if e.Kind != portstatus.Removed {
+				continue
+			}
+			ports.Delete(e.Port.Instance.String())
+			conn, err := sess.Conn(ctx)
+			if err != nil {
+				return err
+			}
+			flush(ctx, &ports, conn)
+		}
+		return ctx.Err()
+	})
 	return g.Wait()
+}
+
+// put makes the port's flows part of the set, in place of those of a port that
+// is gone and had the number before.
+func put(set *bundle.Set, port portstatus.Port) {
+	err := set.Put(port.Instance.String(), flows(port)...)
+	if old, ok := errors.AsType[*bundle.ConflictError](err); ok {
+		set.Delete(old.With)
+		err = set.Put(port.Instance.String(), flows(port)...)
+	}
+	if err != nil {
+		log.Printf("%s: %v", port.Name, err)
+	}
+}
+
+// flush brings the set onto the switch, in one bundle, without the ports whose
+// flows it refuses.
+func flush(ctx context.Context, set *bundle.Set, conn *ofctrl.Conn) {
+	for {
+		err := set.Flush(ctx, conn)
+		if err != nil {
+			log.Print(err) // if the connection was lost, the next epoch brings all again
+		}
+		refused, ok := errors.AsType[*bundle.Error](err)
+		if !ok || len(refused.Keys) == 0 {
+			return
+		}
+		for _, key := range refused.Keys {
+			set.Delete(key)
+		}
+	}
 }
 
 // A test with the fake switch.
