@@ -4,6 +4,7 @@ package ofctrl
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"sync"
@@ -61,6 +62,10 @@ const (
 
 	pipelineOp = "pipeline to"
 )
+
+// errPipelineClosed is returned by a pipeline that was used after its Close. The
+// connection may be as good as ever, so it is not ErrClosed.
+var errPipelineClosed = errors.New("ofctrl: the pipeline was closed")
 
 // Pipeline starts an empty pipeline. Close it to give back its transaction ids.
 func (c *Conn) Pipeline() *Pipeline { return &Pipeline{c: c} }
@@ -253,7 +258,7 @@ func (p *Pipeline) Refused() int {
 // goes to the subscribers. It does not wait.
 func (p *Pipeline) Close() {
 	p.c.calls.release(p)
-	_ = p.fail(0, ErrClosed)
+	_ = p.fail(0, errPipelineClosed)
 }
 
 // refused takes an OFPT_ERROR for one of the pipeline's ids. It runs on the

@@ -42,8 +42,14 @@ const DefaultPort = "6653"
 const defaultRundir = "/run/openvswitch"
 
 // Bridge is the address of a local bridge's .mgmt socket:
-// $OVS_RUNDIR/NAME.mgmt, or /run/openvswitch/NAME.mgmt.
-func Bridge(name string) Target { return Target("unix:" + filepath.Join(rundir(), name+".mgmt")) }
+// $OVS_RUNDIR/NAME.mgmt, or /run/openvswitch/NAME.mgmt. What can not be a
+// bridge's name is no address, as connecting to it will tell (ErrAddress).
+func Bridge(name string) Target {
+	if name == "" || strings.ContainsAny(name, "/: ") {
+		return Target("bridge " + strconv.Quote(name))
+	}
+	return Target("unix:" + filepath.Join(rundir(), name+".mgmt"))
+}
 
 func rundir() string {
 	if dir := os.Getenv("OVS_RUNDIR"); dir != "" {

@@ -84,3 +84,10 @@ func TestPassiveAddresses(t *testing.T) {
 		require.Equal(t, tt.want, got, tt.addr)
 	}
 }
+
+func TestBridgeNames(t *testing.T) {
+	for _, name := range []string{"", "../br0", "a b", "tcp:1.2.3.4"} {
+		_, err := Dial(t.Context(), string(Bridge(name)), nil)
+		require.ErrorIs(t, err, ErrAddress, name)
+	}
+}
