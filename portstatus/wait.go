@@ -3,6 +3,7 @@
 package portstatus
 
 import (
+	"cmp"
 	"context"
 	"time"
 )
@@ -56,7 +57,7 @@ func (t *Tracker) wait(ctx context.Context, name string, only Instance, c Condit
 		case <-patience.C:
 			t.tellWaiting(name, c)
 		case <-t.stopped:
-			return Port{}, &WaitError{Name: name, Condition: c, Missing: t.Missing(name, c), Err: ErrStopped}
+			return Port{}, &WaitError{Name: name, Condition: c, Missing: t.Missing(name, c), Err: cmp.Or(context.Cause(ctx), ErrStopped)}
 		case <-ctx.Done():
 			return Port{}, &WaitError{Name: name, Condition: c, Missing: t.Missing(name, c), Err: context.Cause(ctx)}
 		}
