@@ -145,6 +145,9 @@ func (c *Coordinator) Gate(name string, fn GateFunc, o *GateOptions) error {
 	if err := declare(c.gates, name); err != nil {
 		return err
 	}
+	if fn == nil {
+		return fmt.Errorf("%w: %q has no function", ErrGate, name)
+	}
 	g := &gate{name: name, fn: fn, busy: make(chan struct{}, 1)}
 	if o != nil {
 		g.opts = *o
@@ -193,6 +196,9 @@ func (c *Coordinator) begin(ctx context.Context, conn *ofctrl.Conn) (*round, err
 	last := c.round
 	c.started = true
 	err := checkOrder(c.gates)
+	if c.flag != nil && c.opts.Bridge == "" {
+		err = ErrBridge
+	}
 	told := text(c.status.Err) == text(err)
 	if err != nil && !told {
 		c.status.Phase, c.status.Since, c.status.Err = Failed, time.Now(), err

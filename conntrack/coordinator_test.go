@@ -591,3 +591,15 @@ func TestRunEnds(t *testing.T) {
 		c.Wait()
 	})
 }
+
+func TestBridgeIsNeeded(t *testing.T) {
+	o := options()
+	o.Bridge = ""
+	synctest.Test(t, func(t *testing.T) {
+		_, a := onFake(t, o)
+		a.start()
+		require.ErrorIs(t, a.untilPhase(0, conntrack.Failed).Err, conntrack.ErrBridge)
+	})
+	require.ErrorIs(t, conntrack.New(nil, options()).Gate("a", nil, nil), conntrack.ErrGate)
+	require.Nil(t, conntrack.NewFlag(nil))
+}

@@ -12,8 +12,11 @@ import (
 var (
 	// ErrStarted refuses a gate that is declared after the first Sync.
 	ErrStarted = errors.New("conntrack: gates must be declared before the first Sync")
+	// ErrBridge is the error of every Sync with a Flag and without the name of
+	// the bridge.
+	ErrBridge = errors.New("conntrack: Options.Bridge is needed with a Flag")
 	// ErrGate is wrapped by the error for gates that can not work: a name
-	// twice, a gate after one that does not exist, a cycle.
+	// twice, a gate after one that does not exist, a cycle, no function.
 	ErrGate = errors.New("conntrack: bad gate")
 	// ErrStale refuses what a gate hands in when its function has returned or
 	// its round is over.

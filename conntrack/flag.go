@@ -59,7 +59,13 @@ const (
 )
 
 // NewFlag returns the Flag of the ovs-vswitchd that the database configures.
-func NewFlag(db DB) *Flag { return &Flag{db: db, changed: make(chan struct{})} }
+// Without a database there is no Flag: it is nil, as New takes it.
+func NewFlag(db DB) *Flag {
+	if db == nil {
+		return nil
+	}
+	return &Flag{db: db, changed: make(chan struct{})}
+}
 
 // Arm sets flow-restore-wait, so that the next start of ovs-vswitchd is held. On
 // an ovs-vswitchd that runs it has no effect until then; a crash comes back held.

@@ -11,7 +11,7 @@ import (
 )
 
 func TestFlagWaitsForTheLast(t *testing.T) {
-	f := NewFlag(nil)
+	f := &Flag{changed: make(chan struct{})}
 	a, b := f.join(&Options{Bridge: "a"}), f.join(&Options{Bridge: "b"})
 	behind := func(m *member, began uint64) []string {
 		names, _ := f.behind(m, began)
@@ -43,7 +43,7 @@ func TestFlagWaitsForTheLast(t *testing.T) {
 }
 
 func TestFlagBridges(t *testing.T) {
-	f := NewFlag(nil)
+	f := &Flag{changed: make(chan struct{})}
 	f.join(&Options{Bridge: "br-int"})
 	f.join(&Options{Bridge: "br-ext"})
 	rows := []vswitch.Bridge{{Name: "br-ext", DatapathType: "netdev"}, {Name: "br-int", DatapathType: "netdev"}, {Name: "br-tun"}}

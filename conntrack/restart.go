@@ -46,7 +46,9 @@ func (f *Flag) Restart(ctx context.Context, pidfile string, start func(context.C
 	}
 	if err == nil {
 		f.setSafe(true)
-		err = start(ctx)
+		if err = start(ctx); err != nil {
+			err = fmt.Errorf("ovs-vswitchd is down, and flow-restore-wait is set for its next start: %w", err)
+		}
 	}
 	if err != nil {
 		return fmt.Errorf("conntrack: restart: %w", err)
