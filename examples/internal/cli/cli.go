@@ -48,7 +48,8 @@ type Env struct {
 	Err    io.Writer
 	Logger *logrus.Logger
 
-	out sync.Mutex
+	out  sync.Mutex
+	lost func(error) // stdout has failed
 }
 
 // UsageError is bad usage: it ends a program with ExitUsage.
@@ -87,8 +88,24 @@ func (p *Program) Execute(ctx context.Context, args []string, in io.Reader, out,
 	if *verbose {
 		log.SetLevel(logrus.DebugLevel)
 	}
-	return p.Run(ctx, &Env{Args: p.Flags.Args(), In: in, Out: out, Err: errs, Logger: log})
+	// A result that nobody gets is a failure, and ends what runs until it is
+	// interrupted.
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	code := p.Run(ctx, &Env{Args: p.Flags.Args(), In: in, Out: out, Err: errs, Logger: log, lost: cancel})
+	if lost, ok := errors.AsType[*outputError](context.Cause(ctx)); ok {
+		fmt.Fprintln(errs, lost)
+		return max(code, ExitFailed)
+	}
+	return code
 }
+
+// outputError says that stdout has failed.
+type outputError struct{ err error }
+
+func (e *outputError) Error() string { return "cannot write the result: " + e.err.Error() }
+
+func (e *outputError) Unwrap() error { return e.err }
 
 // help explains the program.
 func (p *Program) help(w io.Writer) {
@@ -114,18 +131,23 @@ func ExitCode(err error) int {
 
 // JSON prints one object on a line of its own.
 func (e *Env) JSON(v any) {
-	e.out.Lock()
-	defer e.out.Unlock()
-	enc := json.NewEncoder(e.Out)
+	enc := json.NewEncoder(writer{e})
 	enc.SetEscapeHTML(false)
-	if err := enc.Encode(v); err != nil {
-		fmt.Fprintln(e.Err, err)
-	}
+	_ = enc.Encode(v) // writer takes note
 }
 
 // Printf prints to stdout.
-func (e *Env) Printf(format string, args ...any) {
-	e.out.Lock()
-	defer e.out.Unlock()
-	fmt.Fprintf(e.Out, format, args...)
+func (e *Env) Printf(format string, args ...any) { fmt.Fprintf(writer{e}, format, args...) }
+
+// writer writes to stdout, a line at a time.
+type writer struct{ e *Env }
+
+func (w writer) Write(b []byte) (int, error) {
+	w.e.out.Lock()
+	defer w.e.out.Unlock()
+	n, err := w.e.Out.Write(b)
+	if err != nil && w.e.lost != nil {
+		w.e.lost(&outputError{err})
+	}
+	return n, err
 }
