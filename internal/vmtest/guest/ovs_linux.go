@@ -259,8 +259,8 @@ func (o *openVSwitch) trouble(ctx context.Context) (trouble, error) {
 }
 
 // countDrops counts the flows of the kernel that drop what the tables would not:
-// these drop only what conntrack finds invalid. Of that there is some when many
-// short connections fail.
+// these drop only what conntrack finds invalid. That is left out here, and is
+// told as +inv.
 func countDrops(cached string) int {
 	n := 0
 	for line := range strings.Lines(cached) {
