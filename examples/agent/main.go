@@ -34,11 +34,11 @@ func newProgram() *cli.Program {
 		Run:   o.run,
 	}
 	o.sw.Register(p.Flags)
-	p.Flags.StringVar(&o.lab, "switch", "auto", "the tour's `switch`: ovs, fake, or auto")
+	p.Flags.StringVar(&o.lab, "switch", "auto", "the tour's switch, `auto|ovs|fake`")
 	p.Flags.StringVar(&o.flows, "flows", "", "`file` with the bridge's flows, in ovs-ofctl syntax: be an agent; flows on the\n"+
 		"bridge that are not in it nor of a port are deleted")
 	p.Flags.StringVar(&o.portFlows, "port-flows", "", "`file` with the flows of one port; {ofport} {name} {mac} {ip} {iface-id} stand for the port's")
-	p.Flags.StringVar(&o.mark, "mark", "flowgate", "the installed mark's `keys`: flowgate or ovn")
+	p.Flags.StringVar(&o.mark, "mark", "flowgate", "the installed mark's keys, `flowgate|ovn`")
 	return p
 }
 

@@ -29,6 +29,7 @@ func newProgram() *cli.Program {
 		Summary: "install flows and groups, in ovs-ofctl syntax, in one atomic bundle",
 		Example: "go run ./examples/install -bridge br-int -flows rules.flows\n" +
 			"  echo 'table=1,priority=100,ct_state=+inv+trk,ip,actions=drop' | go run ./examples/install -bridge br-int -flows -",
+		Exits: "3 the outcome is unknown",
 		Flags: flag.NewFlagSet("install", flag.ContinueOnError),
 		Run:   o.run,
 	}

@@ -28,6 +28,7 @@ func newProgram() *cli.Program {
 		Summary: "wait until a port of a bridge can be used, or watch all of them",
 		Example: "go run ./examples/portready -bridge br-int -wait veth1 -timeout 10s\n" +
 			"  go run ./examples/portready -bridge br-int -watch",
+		Exits: "4 not ready at the time-out",
 		Flags: flag.NewFlagSet("portready", flag.ContinueOnError),
 		Run:   o.run,
 	}
@@ -35,10 +36,10 @@ func newProgram() *cli.Program {
 	p.Flags.BoolVar(&o.watch, "watch", false, "print what happens to the ports, a line of JSON each, until interrupted")
 	p.Flags.StringVar(&o.wait, "wait", "", "wait until the port of this `name` is ready and print it;\n"+
 		"exit with 4 and print what is missing when -timeout has passed")
-	p.Flags.StringVar(&o.need, "for", "live", "a port is ready when it is `allocated` (has a number), live, or installed (has the mark)")
+	p.Flags.StringVar(&o.need, "for", "live", "a port is ready when it is, `allocated|live|installed`: has a number, forwards, has the mark")
 	p.Flags.StringVar(&o.ifaceIDVer, "iface-id-ver", "", "and has this `version` in external_ids:iface-id-ver")
 	p.Flags.DurationVar(&o.timeout, "timeout", 0, "how long to -wait (default for ever)")
-	p.Flags.StringVar(&o.mark, "mark", "flowgate", "the installed mark's `keys`: flowgate (flowgate-installed) or ovn (ovn-installed)")
+	p.Flags.StringVar(&o.mark, "mark", "flowgate", "the installed mark's keys, `flowgate|ovn`: flowgate-installed or ovn-installed")
 	return p
 }
 

@@ -32,9 +32,11 @@ func main() { cli.Main(newProgram()) }
 func newProgram() *cli.Program {
 	var o options
 	p := &cli.Program{
-		Name:    "restore",
-		Summary: "hold a bridge until the flows of all gates are in, then open it and prove it",
-		Example: "go run ./examples/restore -arm && systemctl restart ovs-vswitchd\n" +
+		Name: "restore",
+		Summary: "hold a bridge until the flows of all gates are in, then open it and prove it;\n" +
+			"other flows on the bridge stay, but for the NORMAL flow that a standalone bridge starts with",
+		Exits: "5 nothing was held and nothing was to be installed",
+		Example: "go run ./examples/restore -arm # before ovs-vswitchd is started\n" +
 			"  (sleep 2; echo release policy policy.flows) | go run ./examples/restore -bridge br-int -gates policy -flows base.flows",
 		Flags: flag.NewFlagSet("restore", flag.ContinueOnError),
 		Run:   o.run,
@@ -44,12 +46,12 @@ func newProgram() *cli.Program {
 	f.Func("gates", "the `names` of the gates, with commas: 'release NAME [FLOWFILE]' and 'fail NAME REASON'\n"+
 		"on standard input work them once there is a round", o.setGates)
 	f.StringVar(&o.flows, "flows", "", "`file` with flows, in ovs-ofctl syntax, that go in with those of the gates")
-	oneOf(f, "policy", "for gates that are late: `keep` holding, open without them, or abort", &o.policy, map[string]conntrack.Policy{
+	oneOf(f, "policy", "for gates that are late, `keep|open|abort`: keep holding, open without them, or abort", &o.policy, map[string]conntrack.Policy{
 		"keep": conntrack.KeepHolding, "open": conntrack.OpenAnyway, "abort": conntrack.Abort,
 	})
 	f.DurationVar(&o.timeout, "timeout", 0, "when gates are late (default never); for -arm how long to try (default 10s)")
 	f.BoolVar(&o.reinstall, "reinstall", false, "open a bridge that has a primary controller: opening deletes its flows, which are installed again")
-	oneOf(f, "datapath", "for a bridge on the userspace datapath: `skip`, hold or softhold", &o.datapath, map[string]conntrack.DatapathPolicy{
+	oneOf(f, "datapath", "for a bridge on the userspace datapath, `skip|hold|softhold`", &o.datapath, map[string]conntrack.DatapathPolicy{
 		"skip": conntrack.Skip, "hold": conntrack.Hold, "softhold": conntrack.SoftHold,
 	})
 	f.BoolVar(&o.arm, "arm", false, "only set flow-restore-wait: the next start of ovs-vswitchd is held")

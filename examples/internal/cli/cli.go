@@ -34,6 +34,7 @@ type Program struct {
 	Name    string
 	Summary string // one line
 	Example string // a line to copy and paste
+	Exits   string // what exit codes beyond those of all programs mean, "" for none
 	Flags   *flag.FlagSet
 	// Run does the work and returns the exit code. Its context ends at Ctrl-C
 	// and SIGTERM.
@@ -112,6 +113,11 @@ func (p *Program) help(w io.Writer) {
 	fmt.Fprintf(w, "%s: %s\n\nFor example:\n  %s\n\nFlags:\n", p.Name, p.Summary, p.Example)
 	p.Flags.SetOutput(w)
 	p.Flags.PrintDefaults()
+	exits := "0 done, 1 refused or failed for good, 2 bad usage, 130 interrupted before an answer"
+	if p.Exits != "" {
+		exits += ", " + p.Exits
+	}
+	fmt.Fprintf(w, "\nExit codes: %s.\n", exits)
 }
 
 // Fail prints an error and returns the exit code for it.
