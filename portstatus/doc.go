@@ -19,8 +19,10 @@
 //
 // OpenFlow's PORT_STATUS is the first to tell a port, and the only one to tell
 // that it is there now. The database is the only one to tell which row the port
-// belongs to, why there is none, and the whole name. The Tracker joins both:
-// see join.go for the rules. Without Options.DB it works on OpenFlow alone.
+// belongs to, why there is none, and the whole name. The Tracker joins both: a
+// port that is new to it, of a name that it never saw, is told as soon as the
+// switch lists it; any other counts for a row only once the row's own ofport is
+// the number. Without Options.DB it works on OpenFlow alone.
 //
 // # Promises
 //
