@@ -123,7 +123,11 @@ func (t *Tracker) writeMarks(ctx context.Context) error {
 			}
 		}
 		done, err := t.o.DB.SetExternalIDs(cancelled, write.guard, write.set, write.remove)
-		if err != nil && ctx.Err() == nil {
+		switch {
+		case err == nil || ctx.Err() != nil:
+		case cancelled.Err() != nil: // the port is gone, or its mark is no longer wanted
+			t.log.Debugf("portstatus: mark of %v: %v", in.id, err)
+		default:
 			t.log.Warnf("portstatus: mark of %v: %v", in.id, err)
 		}
 		t.feed(func(p *picture, now time.Time) {
