@@ -101,6 +101,7 @@ func hand(ctx context.Context, r *conntrack.Round, file string) error {
 func (d *desk) run(ctx context.Context) error {
 	lines := make(chan string)
 	go func() { // it can not be ended while it reads
+		defer close(lines)
 		in := bufio.NewScanner(d.env.In)
 		for in.Scan() {
 			select {
@@ -112,7 +113,14 @@ func (d *desk) run(ctx context.Context) error {
 	}()
 	for {
 		select {
-		case text := <-lines:
+		case text, more := <-lines:
+			if !more {
+				if len(d.gates) > 0 && d.coordinator.Status().Phase != conntrack.Open {
+					fmt.Fprintln(d.env.Err, "restore: standard input has ended; gates that are not released by now stay held")
+				}
+				lines = nil
+				continue
+			}
 			if err := d.command(text); err != nil {
 				fmt.Fprintf(d.env.Err, "restore: %s: %v\n", text, err)
 			}
