@@ -173,7 +173,7 @@ func (d *Daemon) Resume() error {
 
 func (d *Daemon) end(ctx context.Context, sig syscall.Signal) error {
 	p, err := d.signal(sig)
-	if err != nil {
+	if err != nil && !errors.Is(err, os.ErrProcessDone) { // it may just have ended by itself
 		return err
 	}
 	return d.awaitEnd(ctx, p)
@@ -185,7 +185,7 @@ func (d *Daemon) signal(sig syscall.Signal) (*process, error) {
 		err = p.cmd.Process.Signal(sig)
 	}
 	if err != nil {
-		return nil, fmt.Errorf("ovssandbox: signal %s: %w", d.name, err)
+		return p, fmt.Errorf("ovssandbox: signal %s: %w", d.name, err)
 	}
 	d.sb.log.Debugf("ovssandbox: %s: %v", d.name, sig)
 	return p, nil
