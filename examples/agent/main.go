@@ -103,7 +103,7 @@ func (o *options) tour(ctx context.Context, env *cli.Env) error {
 
 // serve is the agent for a real bridge.
 func (o *options) serve(ctx context.Context, env *cli.Env) error {
-	base, err := readFlows(o.flows)
+	base, err := cli.ReadFlows(o.flows, nil)
 	if err != nil {
 		return err
 	}

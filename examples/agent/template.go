@@ -3,15 +3,13 @@
 package main
 
 import (
-	"bytes"
 	"fmt"
-	"io"
 	"os"
 	"strconv"
 	"strings"
 
+	"github.com/flowgate/flowgate/examples/internal/cli"
 	"github.com/flowgate/flowgate/ofctrl"
-	"github.com/flowgate/flowgate/ofctrl/flowtext"
 	"github.com/flowgate/flowgate/portstatus"
 )
 
@@ -44,28 +42,5 @@ func (t *template) flows(port portstatus.Port) ([]ofctrl.Message, error) {
 		}
 		text = strings.ReplaceAll(text, placeholder, value)
 	}
-	return parseFlows(t.file, strings.NewReader(text))
-}
-
-// readFlows reads a file of flows to add.
-func readFlows(file string) ([]ofctrl.Message, error) {
-	text, err := os.ReadFile(file)
-	if err != nil {
-		return nil, err
-	}
-	return parseFlows(file, bytes.NewReader(text))
-}
-
-func parseFlows(file string, r io.Reader) ([]ofctrl.Message, error) {
-	var msgs []ofctrl.Message
-	for flow, err := range flowtext.ParseFile(r, nil) {
-		if err != nil {
-			return nil, fmt.Errorf("%s: %w", file, err)
-		}
-		if flow.Mod.Command != flowtext.Add {
-			return nil, fmt.Errorf("%s:%d: %v: only flows to add can be restored", file, flow.Line, flow.Mod.Command)
-		}
-		msgs = append(msgs, flow.Mod)
-	}
-	return msgs, nil
+	return cli.ParseFlows(t.file, strings.NewReader(text), nil)
 }

@@ -101,7 +101,7 @@ func runTour(ctx context.Context, env *cli.Env, l lab) error {
 // module hands in the flows of one module.
 func (t *tour) module(text string) conntrack.GateFunc {
 	return func(_ context.Context, r *conntrack.Round) error {
-		msgs, err := parseFlows("flows", strings.NewReader(text))
+		msgs, err := cli.ParseFlows("flows", strings.NewReader(text), nil)
 		if err != nil {
 			return err
 		}

@@ -4,6 +4,7 @@ package cli
 
 import (
 	"fmt"
+	"io"
 	"os"
 
 	"github.com/flowgate/flowgate/ofctrl"
@@ -18,8 +19,13 @@ func ReadFlows(file string, names map[string]uint32) ([]ofctrl.Message, error) {
 		return nil, err
 	}
 	defer func() { _ = f.Close() }()
+	return ParseFlows(file, f, names)
+}
+
+// ParseFlows is ReadFlows for a text that is open already; errors call it file.
+func ParseFlows(file string, r io.Reader, names map[string]uint32) ([]ofctrl.Message, error) {
 	var flows []ofctrl.Message
-	for flow, err := range flowtext.ParseFile(f, &flowtext.Options{PortNames: names}) {
+	for flow, err := range flowtext.ParseFile(r, &flowtext.Options{PortNames: names}) {
 		switch {
 		case err != nil:
 			return nil, fmt.Errorf("%s: %w", file, err)
