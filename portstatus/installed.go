@@ -135,7 +135,7 @@ func (s *installedSearch) missing() []Missing {
 		add(Missing{Reason: NotInDatabase})
 	case s.row.UUID == "":
 	case s.found == "":
-		add(Missing{Reason: OtherVersion, Text: s.row.ExternalIDs[ifaceIDVer]})
+		add(Missing{Reason: OtherVersion, Text: s.row.ExternalIDs[ifaceIDVer], Want: s.ver})
 	case s.row.OFPort < 0:
 		add(Missing{Reason: CreationFailed, Text: s.row.Error})
 	case s.row.OFPort == 0:

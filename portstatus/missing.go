@@ -36,6 +36,7 @@ type Missing struct {
 	Since  time.Time // since when, where that is known
 	Silent time.Time // NoNumber, NotListed: since when the switch has owed an answer, zero if it does not
 	Text   string    // CreationFailed: the row's error; OtherVersion: what it is; NoExternalID: the key
+	Want   string    // OtherVersion: what it should be
 	Err    error     // NotConnected, DatabaseDown: why
 }
 
@@ -66,7 +67,7 @@ func (m Missing) String() string {
 	case NoMark:
 		s = fmt.Sprintf("number %d, but no mark", m.Number)
 	case OtherVersion:
-		return fmt.Sprintf("iface-id-ver is %q", m.Text)
+		return fmt.Sprintf("iface-id-ver is %q, not %q", m.Text, m.Want)
 	case NoExternalID:
 		return "no external_ids:" + m.Text
 	case Ambiguous:
@@ -184,7 +185,7 @@ func (p *picture) missingMore(in *instance, c Condition, now time.Time) []Missin
 func missingIDs(in *instance, c Condition) []Missing {
 	var all []Missing
 	if c.IfaceIDVer != "" && in.row != nil && in.ver() != c.IfaceIDVer {
-		all = append(all, Missing{Reason: OtherVersion, Text: in.ver()})
+		all = append(all, Missing{Reason: OtherVersion, Text: in.ver(), Want: c.IfaceIDVer})
 	}
 	if c.ExternalID != "" && in.row != nil {
 		if _, has := in.row.ExternalIDs[c.ExternalID]; !has {

@@ -75,7 +75,7 @@ func TestWhyNotYet(t *testing.T) {
 		require.ErrorContains(t, f.fails("p1", portstatus.Installed), "number 1, but no mark")
 		version := portstatus.Live
 		version.IfaceIDVer = "uid1"
-		require.ErrorContains(t, f.fails("p1", version), `iface-id-ver is ""`)
+		require.ErrorContains(t, f.fails("p1", version), `iface-id-ver is "", not "uid1"`)
 		f.sw.DB().Stop()
 		require.ErrorContains(t, f.fails("none", portstatus.Live), "not connected to the database since")
 		f.sw.Kill()

@@ -6,6 +6,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"flag"
 	"fmt"
 	"time"
@@ -137,7 +138,7 @@ func wait(ctx context.Context, env *cli.Env, tracker *portstatus.Tracker, name s
 			env.JSON(newEvent("ready", port))
 			return nil
 		}
-		if ctx.Err() != nil { // rather than failed
+		if ctx.Err() != nil && errors.Is(context.Cause(ctx), ctx.Err()) { // the time is over, and nothing has failed
 			env.JSON(missing(tracker, name, err))
 		}
 		return err

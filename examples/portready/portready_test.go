@@ -149,7 +149,7 @@ func TestTimeout(t *testing.T) {
 		{"p9", "the switch has no such port", []string{"-db", "none"}},
 		{"bad", "could not open network device bad (Address family not supported by protocol)", nil},
 		{"p1", "no mark", []string{"-for", "installed"}},
-		{"p1", `iface-id-ver is "uid1"`, []string{"-iface-id-ver", "uid2"}},
+		{"p1", `iface-id-ver is "uid1", not "uid2"`, []string{"-iface-id-ver", "uid2"}},
 		{"p1", "not connected to the switch", []string{"-bridge", "nobody", "-db", "none"}},
 	} {
 		t.Run(tt.name+" "+tt.missing, func(t *testing.T) {
@@ -169,6 +169,16 @@ func TestTimeout(t *testing.T) {
 			}
 		})
 	}
+}
+
+// A switch that refuses the version is a failure, not a port that is late.
+func TestRefusedVersion(t *testing.T) {
+	s := start(t, nil)
+	vsctl(t, s, "set", "bridge", bridge, "protocols=OpenFlow10")
+	r := clitest.Run(t, newProgram(), "", "-bridge", bridge, "-wait", "p1")
+	require.Equal(t, cli.ExitFailed, r.Code)
+	require.Empty(t, r.Out)
+	require.Contains(t, r.Err, "protocols=OpenFlow10,OpenFlow15")
 }
 
 func TestWatch(t *testing.T) {

@@ -12,22 +12,25 @@ import (
 // While runs the parts of a program, such as DB.Run and Session.Run, while work
 // works, and ends them when it returns. A part that fails for good ends
 // everything, and While returns its error; where one failure leads to another,
-// that of the part named first.
+// that of the part named first. What a part returns after ctx has ended is no
+// failure.
 func While(ctx context.Context, work func(context.Context) error, parts ...func(context.Context) error) error {
-	ctx, stop := context.WithCancel(ctx)
-	defer stop()
+	outer := ctx
+	ctx, stop := context.WithCancelCause(outer)
+	defer stop(nil)
 	failures := make([]error, len(parts))
 	var running sync.WaitGroup
 	for i, part := range parts {
 		running.Go(func() {
-			if err := part(ctx); err != nil && (ctx.Err() == nil || !errors.Is(err, ctx.Err())) {
+			err := part(ctx)
+			if err != nil && outer.Err() == nil && (ctx.Err() == nil || !errors.Is(err, ctx.Err())) {
 				failures[i] = err
-				stop()
+				stop(err)
 			}
 		})
 	}
 	err := work(ctx)
-	stop()
+	stop(nil)
 	running.Wait()
 	failed := slices.IndexFunc(failures, func(err error) bool { return err != nil })
 	if err != nil && failed >= 0 {
