@@ -4,7 +4,6 @@ package vswitchdb
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"sync"
 	"time"
@@ -84,8 +83,8 @@ func New(addr string, o *Options) (*DB, error) {
 func (db *DB) Addr() string { return db.addr.text }
 
 // Run keeps the database connected until ctx ends, and returns ctx's error. No
-// failure of the server or the network ends it. A DB runs once; a second Run
-// returns an error at once.
+// failure of the server or the network ends it. A DB runs once: a second Run
+// returns ErrRunning, or ErrClosed if the first has ended.
 func (db *DB) Run(ctx context.Context) error {
 	if err := db.start(); err != nil {
 		return err
@@ -144,7 +143,7 @@ func (db *DB) start() error {
 	case db.closed:
 		return ErrClosed
 	case db.started:
-		return errors.New("vswitchdb: Run was called twice")
+		return ErrRunning
 	}
 	db.started = true
 	db.status.Since = time.Now()

@@ -16,6 +16,8 @@ var (
 	ErrAddress = errors.New("vswitchdb: bad address")
 	// ErrClosed says that Run has ended.
 	ErrClosed = errors.New("vswitchdb: closed")
+	// ErrRunning is returned by Run when it was called before.
+	ErrRunning = errors.New("vswitchdb: Run was called before")
 	// ErrNotConnected says that a context ended before there was a connection.
 	// The error that carries it also wraps the context's error and names the
 	// last failure to connect. Nothing was sent.

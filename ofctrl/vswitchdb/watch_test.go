@@ -103,6 +103,7 @@ func TestWatchEnds(t *testing.T) {
 		last = err
 	}
 	require.ErrorIs(t, last, context.Canceled)
+	require.ErrorIs(t, db.Run(t.Context()), vswitchdb.ErrRunning)
 
 	for event, err := range db.WatchInterfaces(within(t), "br0") {
 		if event.Kind == vswitch.InterfacesSynced {
