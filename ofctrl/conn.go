@@ -44,7 +44,8 @@ type Conn struct {
 	seen   observer
 	done   chan struct{} // closed when every goroutine has ended
 
-	bundles atomic.Uint32 // ids given out
+	bundles  atomic.Uint32 // ids given out
+	monitors atomic.Uint32 // ids given out
 
 	probeMu sync.Mutex
 	probe   probe

@@ -167,6 +167,24 @@ func FuzzAgentMessages(f *testing.F) {
 		for _, err := range parseEntries(msg, parseMeterStats) {
 			check(err)
 		}
+		for _, err := range parseEntries(msg, parseQueueStats) {
+			check(err)
+		}
+		for _, err := range parseEntries(msg, parseQueue) {
+			check(err)
+		}
+		for _, err := range parseEntries(msg, parseTable) {
+			check(err)
+		}
+		for _, err := range parseEntries(msg, parseTableFeatures) {
+			check(err)
+		}
+		for u, err := range fr.FlowUpdates() {
+			check(err)
+			_ = u.Event.String()
+		}
+		_, _, err = fr.TableStatus()
+		check(err)
 		_ = fr.IsPacketIn()
 		_ = refusal(fr)
 		_ = ofp.Text(msg)

@@ -4,6 +4,7 @@ package ofctrl
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"iter"
 	"sync"
@@ -24,10 +25,20 @@ func (c *Conn) Multipart(ctx context.Context, m Message) iter.Seq2[Frame, error]
 	return func(yield func(Frame, error) bool) {
 		const op = "multipart request to"
 		raw, err := AppendMessage(nil, m)
-		var request ofp.Multipart
-		if err == nil {
-			request, err = ofp.ParseMultipart(raw)
+		if err != nil {
+			yield(Frame{}, &OpError{Op: op, Addr: c.addr, Epoch: c.epoch, Err: err, unsent: true})
+			return
 		}
+		c.multipart(ctx, op, raw, nil)(yield)
+	}
+}
+
+// multipart is Multipart for a request that is encoded. With unanswered it ends
+// with that error when the reply to a barrier overtakes the reply: for requests
+// whose refusal can not be told by its transaction id.
+func (c *Conn) multipart(ctx context.Context, op string, raw []byte, unanswered error) iter.Seq2[Frame, error] {
+	return func(yield func(Frame, error) bool) {
+		request, err := ofp.ParseMultipart(raw)
 		if err != nil {
 			yield(Frame{}, &OpError{Op: op, Addr: c.addr, Epoch: c.epoch, Err: err, unsent: true})
 			return
@@ -45,6 +56,13 @@ func (c *Conn) Multipart(ctx context.Context, m Message) iter.Seq2[Frame, error]
 			c.calls.abandon(cl) // does nothing when the reply is complete
 			s.stop()
 		}()
+		if unanswered != nil {
+			barrier := &call{want: ofp.TypeBarrierReply, reply: func(Frame, error) { s.overtaken(unanswered) }}
+			if err := c.begin(ctx, op, barrier, ofp.Empty(nil, ofp.TypeBarrierRequest, 0)); err != nil {
+				yield(Frame{}, c.opError(op, cl, errors.Unwrap(err)))
+				return
+			}
+		}
 		for {
 			f, last, err := s.next(ctx)
 			if err == nil {
@@ -110,6 +128,16 @@ func (s *segments) put(f Frame, err error) {
 		s.last = perr != nil || !m.More // an error ends the reply too
 	}
 	token(s.ready)
+}
+
+// overtaken ends a reply that is not complete, and will not be, with err.
+func (s *segments) overtaken(err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if !s.last && s.err == nil {
+		s.err = err
+		token(s.ready)
+	}
 }
 
 func (s *segments) fullLocked(f Frame) bool {

@@ -127,7 +127,7 @@ func (s *Sub) Next(ctx context.Context) (Event, error) {
 		select {
 		case <-s.ready:
 		case <-ctx.Done():
-			return Event{}, ctx.Err()
+			return Event{}, context.Cause(ctx)
 		}
 	}
 }

@@ -148,14 +148,15 @@ func TestSubWithSeveralReaders(t *testing.T) {
 }
 
 func TestSubEndsWithItsContext(t *testing.T) {
-	ctx, cancel := context.WithCancel(t.Context())
-	cancel()
+	ctx, cancel := context.WithCancelCause(t.Context())
+	reason := errors.New("enough")
+	cancel(reason)
 	h := new(hub)
 	publishN(h, 1, 1)
 	s := h.subscribe(nil, nil)
 	n := 0
 	for _, err := range s.All(ctx) {
-		require.ErrorIs(t, err, context.Canceled)
+		require.ErrorIs(t, err, reason)
 		n++
 	}
 	require.Equal(t, 1, n)
