@@ -15,8 +15,15 @@ type Snapshot struct {
 	set      *Set
 	versions map[string]uint64 // of the keys
 	items    []item            // by key
+	parts    []part            // whose items these are, in their order
 	flushes  uint64
 	confirms uint64
+}
+
+// part is the number of items that one key has.
+type part struct {
+	key string
+	n   int
 }
 
 // Snapshot returns the content of the set at this moment, for one who installs
@@ -31,8 +38,44 @@ func (s *Set) Snapshot() *Snapshot {
 	for _, k := range slices.Sorted(maps.Keys(s.keys)) {
 		sn.versions[k] = s.keys[k].version
 		sn.items = append(sn.items, s.keys[k].items...)
+		sn.parts = append(sn.parts, part{k, len(s.keys[k].items)})
 	}
 	return sn
+}
+
+// Without returns the snapshot without some of its keys, for one who could not
+// install them: Confirm of what it returns leaves them to the next Flush.
+func (sn *Snapshot) Without(keys ...string) *Snapshot {
+	rest := &Snapshot{
+		set: sn.set, versions: maps.Clone(sn.versions), flushes: sn.flushes, confirms: sn.confirms,
+		items: make([]item, 0, len(sn.items)),
+	}
+	at := 0
+	for _, p := range sn.parts {
+		if slices.Contains(keys, p.key) {
+			delete(rest.versions, p.key)
+		} else {
+			rest.items = append(rest.items, sn.items[at:at+p.n]...)
+			rest.parts = append(rest.parts, p)
+		}
+		at += p.n
+	}
+	return rest
+}
+
+// ByKey yields each message with its key, sorted by key.
+func (sn *Snapshot) ByKey() iter.Seq2[string, ofctrl.Message] {
+	return func(yield func(string, ofctrl.Message) bool) {
+		at := 0
+		for _, p := range sn.parts {
+			for i := range p.n {
+				if !yield(p.key, sn.items[at+i].message()) {
+					return
+				}
+			}
+			at += p.n
+		}
+	}
 }
 
 // All yields the messages, groups before flows, by key.
