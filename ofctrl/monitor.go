@@ -63,7 +63,7 @@ type FlowUpdate struct {
 	IdleTimeout, HardTimeout uint16 // seconds
 	Cookie                   uint64
 	Match                    []byte // OXM, see flowtext.DecodeMatch
-	Instructions             []byte // see flowtext.DecodeActions; none for FlowDeleted
+	Instructions             []byte // see flowtext.DecodeActions; the last ones for FlowDeleted
 	XID                      uint32 // FlowOwn: of the message, the first of a bundle
 }
 

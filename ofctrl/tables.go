@@ -137,7 +137,7 @@ func (f Frame) TableStatus() (TableStatusReason, Table, error) {
 // TableFeatures say what flows one table can hold.
 type TableFeatures struct {
 	Table      uint8
-	Name       string // from the database, Flow_Table.name; else "tableN"
+	Name       string // from the database: Flow_Table.name
 	MaxEntries uint32 // an upper bound
 
 	// The bits of the metadata field that a flow can match and write.

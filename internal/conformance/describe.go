@@ -152,12 +152,18 @@ func describeMultipart(parts [][]byte) []string {
 	if err != nil {
 		return []string{err.Error()}
 	}
-	head := fmt.Sprintf("multipart %s segments=%d xid=%d", strings.TrimPrefix(m.Type.String(), "OFPMP_"), len(parts), binary.BigEndian.Uint32(parts[0][4:]))
+	segments := fmt.Sprint(len(parts))
+	if m.Type == ofp.MultipartTableFeatures { // the fake's are short
+		segments = "any"
+	}
+	head := fmt.Sprintf("multipart %s segments=%s xid=%d", strings.TrimPrefix(m.Type.String(), "OFPMP_"), segments, binary.BigEndian.Uint32(parts[0][4:]))
 	var entries []string
 	for _, p := range parts {
 		entries = append(entries, describeEntries(p)...)
 	}
-	slices.Sort(entries)
+	if m.Type != ofp.MultipartFlowMonitor || parts[0][7] != 0 { // the order of changes counts
+		slices.Sort(entries)
+	}
 	if n := len(entries); n > 20 {
 		entries = append(entries[:2], fmt.Sprintf("... %d in all", n))
 	}
@@ -204,6 +210,12 @@ func describeEntries(msg []byte) []string {
 			lines = append(lines, fmt.Sprintf("  %x", b[:n]))
 			b = b[n:]
 		}
+	case ofp.MultipartFlowMonitor:
+		return describeUpdates(msg)
+	case ofp.MultipartQueueStats, ofp.MultipartTableDesc, ofp.MultipartTableFeatures:
+		return describeRecords(m, 0)
+	case ofp.MultipartQueueDesc:
+		return describeRecords(m, 8)
 	default:
 		if len(m.Body) > 0 {
 			lines = append(lines, fmt.Sprintf("  %x", m.Body))

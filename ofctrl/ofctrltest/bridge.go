@@ -15,6 +15,7 @@ func (sw *Switch) start() {
 	sw.tables.reset()
 	sw.groups = make(map[uint32]*group)
 	sw.meters = make(map[uint32]*meter)
+	sw.tableConfigs = [tablesMax]tableConfig{}
 	sw.ports = make(map[string]*port)
 	sw.numbers = portNumbers{}
 	sw.macs, sw.connections = make(map[string]uint32), make(map[string]*connection)
@@ -61,6 +62,10 @@ func (sw *Switch) setControllers() {
 
 // flush removes all flows, groups and meters: ofproto.c:ofproto_flush__.
 func (sw *Switch) flush() {
+	all := selection{table: tableAll, outPort: portAny, outGroup: groupAny}
+	for _, f := range sw.tables.collect(&all) {
+		sw.tellMonitors(nil, []flowChange{{event: monitorDeleted, reason: removedDelete, flow: f}})
+	}
 	sw.tables.reset()
 	clear(sw.groups)
 	clear(sw.meters)

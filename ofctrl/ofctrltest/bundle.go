@@ -202,6 +202,7 @@ func (p *peer) commit(b *bundle) *refusal {
 		if _, ok := m.mod.(*portMod); ok && b.flags&bundleAtomic != 0 {
 			err = bundleFailed
 		} else {
+			tx.xid = binary.BigEndian.Uint32(m.add[4:])
 			err = m.mod.apply(tx)
 		}
 		if err != nil {

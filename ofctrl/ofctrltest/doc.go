@@ -55,9 +55,12 @@
 //     answer to the message that caused it; from Open vSwitch it may come after
 //     the answer to a later barrier. Changed flows act on packets at once; in Open
 //     vSwitch cached datapath flows live on for up to half a second.
-//   - Flow monitors, TABLE_MOD, table and vacancy limits, evictions, queues, TLV
-//     tables, group and meter statistics, and the properties of port statistics.
-//     Multipart requests for what is not there are refused as unknown.
+//   - Table limits and what follows from them, evictions and vacancy events (what
+//     TABLE_MOD sets is kept and told); queues beyond the one that each port of
+//     the dummy datapath has; the pause of a flow monitor; TLV tables, group and
+//     meter statistics, the properties of port statistics, and what table
+//     features say of actions and fields. Multipart requests for what is not
+//     there are refused as unknown.
 //   - Order: dumps are sorted where those of Open vSwitch are in the order of its
 //     hash tables.
 //   - The kernel datapath, whose cached flows go on forwarding while ovs-vswitchd

@@ -32,6 +32,12 @@ func FuzzReceive(f *testing.F) {
 	out, err := hex.DecodeString("ffffffff0010000000010c0c80000004000000010000000000000010fffffffdffff0000000000000102030405060708090a0b0c0d0e")
 	require.NoError(f, err)
 	f.Add(uint8(ofp.TypePacketOut), out)
+	monitor, err := hex.DecodeString("001000000000000000000001ffffffffffffffff001fff000001000400000000")
+	require.NoError(f, err)
+	f.Add(uint8(ofp.TypeMultipartRequest), monitor)
+	table, err := hex.DecodeString("04000000000000080003000814500000")
+	require.NoError(f, err)
+	f.Add(uint8(ofp.TypeTableMod), table)
 	f.Fuzz(func(t *testing.T, typ uint8, body []byte) {
 		if len(body) > 4096 {
 			t.Skip()

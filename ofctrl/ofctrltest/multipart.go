@@ -19,7 +19,11 @@ func (p *peer) multipart(h ofp.Header, msg []byte) *refusal {
 		return refused(1, 13) // OFPBRC_MULTIPART_BUFFER_OVERFLOW
 	}
 	r := &multipartReply{typ: m.Type, xid: h.XID}
-	if err := p.sw.statistics(m, r); err != nil {
+	if m.Type == ofp.MultipartFlowMonitor {
+		if !p.flowMonitor(m.Body, r) {
+			return nil // it has been refused
+		}
+	} else if err := p.sw.statistics(m, r); err != nil {
 		return err
 	}
 	for _, segment := range r.finish() {
@@ -52,6 +56,15 @@ func (sw *Switch) statistics(m ofp.Multipart, r *multipartReply) *refusal {
 		return nil
 	case ofp.MultipartMeterConfig:
 		return sw.meterConfig(m.Body, r)
+	case ofp.MultipartQueueStats:
+		return sw.queueStats(m.Body, r)
+	case ofp.MultipartQueueDesc:
+		return sw.queueDesc(m.Body, r)
+	case ofp.MultipartTableDesc:
+		sw.tableDesc(r)
+		return nil
+	case ofp.MultipartTableFeatures:
+		return sw.tableFeatures(m.Body, r)
 	}
 	return badStat
 }

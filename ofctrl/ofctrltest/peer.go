@@ -26,20 +26,21 @@ type peer struct {
 	nc net.Conn
 
 	// Guarded by vs.mu.
-	out     []byte // queued for the socket
-	replies int    // messages of out, and of what is being written, that are replies
-	ended   bool
-	closing bool // end when out is written
-	muted   bool // nothing more is sent
-	version bool // HELLO has been agreed
-	probe   probe
-	config  peerConfig
-	bundles map[uint32]*bundle
+	out      []byte // queued for the socket
+	replies  int    // messages of out, and of what is being written, that are replies
+	ended    bool
+	closing  bool // end when out is written
+	muted    bool // nothing more is sent
+	version  bool // HELLO has been agreed
+	probe    probe
+	config   peerConfig
+	bundles  map[uint32]*bundle
+	monitors map[uint32]*flowMonitor
 }
 
 // accept takes over the switch's side of a connection.
 func (sw *Switch) accept(nc net.Conn) {
-	p := &peer{sw: sw, nc: nc, config: newPeerConfig(), bundles: make(map[uint32]*bundle)}
+	p := &peer{sw: sw, nc: nc, config: newPeerConfig(), bundles: make(map[uint32]*bundle), monitors: make(map[uint32]*flowMonitor)}
 	sw.peers = append(sw.peers, p)
 	p.hello()
 	p.probe.restart(p)
@@ -148,6 +149,7 @@ func (p *peer) forget() {
 		b.stop()
 	}
 	clear(p.bundles)
+	clear(p.monitors)
 }
 
 // end ends the connection at once and forgets what belonged to it.

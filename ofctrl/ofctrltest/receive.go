@@ -93,13 +93,13 @@ func (p *peer) change(h ofp.Header, msg []byte) *refusal {
 	case ofp.TypePacketOut:
 		return p.packetOut(msg)
 	case ofp.TypeTableMod:
-		return nil // vacancy events and eviction are not modelled
+		return p.sw.tableMod(msg)
 	}
 	m, err := p.sw.decodeMod(h, msg)
 	if err != nil {
 		return err
 	}
-	tx := &transaction{sw: p.sw, by: p}
+	tx := &transaction{sw: p.sw, by: p, xid: h.XID}
 	if err := m.apply(tx); err != nil {
 		tx.rollBack()
 		return err

@@ -61,13 +61,18 @@ var (
 	noBands            = refused(12, 11)
 	badPort            = refused(7, 0)
 	badHWAddr          = refused(7, 1)
+	tableNotAllowed    = refused(8, 2)
+	badQueuePort       = refused(9, 0)
+	badQueue           = refused(9, 1)
 	staleRole          = refused(11, 0)
 	badRole            = refused(11, 2)
 	meterExists        = refused(12, 1)
 	invalidMeter       = refused(12, 2)
 	unknownMeter       = refused(12, 3)
 	badMeterCommand    = refused(12, 4)
+	featuresNotAllowed = refused(13, 5)
 	badPropertyLength  = refused(14, 1)
+	badPropertyValue   = refused(14, 2)
 	badAsyncProperty   = refused(15, 1)
 	badBundleID        = refused(17, 2)
 	bundleClosed       = refused(17, 4)
@@ -78,6 +83,9 @@ var (
 	notBundleable      = refused(17, 10)
 	bundleFailed       = refused(17, 13)
 	bundleTimeout      = refused(17, 14)
+	badMonitorFlags    = &refusal{typ: 1, code: 518, vendor: ofp.NiciraVendor} // these three as in OpenFlow 1.0
+	monitorExists      = &refusal{typ: 1, code: 517, vendor: ofp.NiciraVendor}
+	unknownMonitor     = &refusal{typ: 1, code: 519, vendor: ofp.NiciraVendor}
 	badBundledVersion  = &refusal{typ: ofp.ErrorTypeExperimenter, code: 22, vendor: ofp.NiciraVendor}
 )
 

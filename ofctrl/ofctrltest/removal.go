@@ -98,7 +98,9 @@ func (sw *Switch) expireFlows() {
 	slices.SortFunc(due, func(a, b *flow) int { return cmp.Compare(a.seq, b.seq) })
 	for _, f := range due {
 		sw.tables.remove(f)
-		if _, reason := f.expiry(); f.Flags&flowtext.SendFlowRem != 0 {
+		_, reason := f.expiry()
+		sw.tellMonitors(nil, []flowChange{{event: monitorDeleted, reason: reason, flow: f}})
+		if f.Flags&flowtext.SendFlowRem != 0 {
 			sw.tellRemoved(removal{flow: f, reason: reason})
 		}
 	}

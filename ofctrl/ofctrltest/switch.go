@@ -57,13 +57,14 @@ type Switch struct {
 	log  logrus.FieldLogger
 
 	// Everything below is guarded by vs.mu.
-	row     *bridgeRow
-	peers   []*peer
-	numbers portNumbers
-	ports   map[string]*port
-	tables  tables
-	groups  map[uint32]*group
-	meters  map[uint32]*meter
+	row          *bridgeRow
+	peers        []*peer
+	numbers      portNumbers
+	ports        map[string]*port
+	tables       tables
+	groups       map[uint32]*group
+	meters       map[uint32]*meter
+	tableConfigs [tablesMax]tableConfig
 	// The datapath: addresses that NORMAL has learned, tracked connections.
 	macs        map[string]uint32
 	connections map[string]*connection

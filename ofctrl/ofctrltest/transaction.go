@@ -39,8 +39,10 @@ func (sw *Switch) decodeMod(h ofp.Header, msg []byte) (mod, *refusal) {
 type transaction struct {
 	sw      *Switch
 	by      *peer
+	xid     uint32 // of the message at hand
 	undo    []func()
 	removed []removal
+	changes []flowChange
 	packets []*packetOut
 	orphans bool // flows went with their group
 	fatal   bool // undone after that
@@ -53,12 +55,15 @@ func (tx *transaction) rollBack() {
 	for _, undo := range slices.Backward(tx.undo) {
 		undo()
 	}
+	tx.changes = nil
 	tx.fatal = tx.orphans
 }
 
-// commit makes the changes final. What is told of them, and the packets, come
-// after the reply to the message that made them.
+// commit makes the changes final. Flow monitors are told of them at once; what
+// else is told, and the packets, come after the reply to the message that made
+// them.
 func (tx *transaction) commit() {
+	tx.sw.tellMonitors(tx.by, tx.changes)
 	tx.sw.later(func() {
 		for _, r := range tx.removed {
 			tx.sw.tellRemoved(r)
@@ -75,7 +80,12 @@ func (tx *transaction) commit() {
 // putFlow adds or replaces a flow.
 func (tx *transaction) putFlow(f *flow) {
 	t := &tx.sw.tables
+	event := monitorAdded
+	if f.seq != 0 { // one that was there, with other actions
+		event = monitorModified
+	}
 	old := t.put(f)
+	tx.changes = append(tx.changes, flowChange{event: event, flow: f, old: old, xid: tx.xid})
 	tx.changed(func() {
 		t.remove(f)
 		if old != nil {
@@ -89,6 +99,11 @@ func (tx *transaction) removeFlow(f *flow, reason uint8) {
 	t := &tx.sw.tables
 	t.remove(f)
 	tx.changed(func() { t.put(f) })
+	change := flowChange{event: monitorDeleted, reason: reason, flow: f}
+	if reason == removedDelete { // else it is the doing of a group or meter
+		change.xid = tx.xid
+	}
+	tx.changes = append(tx.changes, change)
 	if f.Flags&flowtext.SendFlowRem != 0 {
 		tx.removed = append(tx.removed, removal{flow: f, reason: reason})
 	}
