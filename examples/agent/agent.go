@@ -39,6 +39,7 @@ type config struct {
 	db        database
 	modules   []module
 	portFlows func(portstatus.Port) ([]ofctrl.Message, error)
+	settle    settleFunc // waits until the datapath does what the flows say; nil: it does at once
 	ovnMarks  bool
 	marked    func(portstatus.Port) // told of each port whose flows are in
 	log       logrus.FieldLogger
@@ -52,20 +53,13 @@ type agent struct {
 	session     *ofctrl.Session
 	tracker     *portstatus.Tracker
 
-	writing sync.Mutex      // held from reading the tracker until the flows are put
-	flows   bundle.Set      // the ports' flows, by port name
-	told    map[string]life // by marked; of followPorts
-}
-
-// life is a port with its number in one epoch.
-type life struct {
-	instance portstatus.Instance
-	number   uint32
-	epoch    uint64
+	writing sync.Mutex // held from reading the tracker until the flows are put
+	flows   bundle.Set // the ports' flows, by port name
+	marker  *marker
 }
 
 func newAgent(c config) (*agent, error) {
-	a := &agent{config: c, told: make(map[string]life)}
+	a := &agent{config: c, marker: newMarker()}
 	a.coordinator = conntrack.New(conntrack.NewFlag(c.db), &conntrack.Options{
 		Bridge: c.bridge, Scope: bundle.Scope{Flows: true}, KeepArmed: true, Logger: c.log,
 	})
@@ -87,6 +81,7 @@ func (a *agent) run(ctx context.Context) error {
 	g.Go(func() error { return a.session.Run(ctx) })
 	g.Go(func() error { return a.tracker.Run(ctx, a.session) })
 	g.Go(func() error { return a.followPorts(ctx) })
+	g.Go(func() error { return a.markPorts(ctx) })
 	err := g.Wait()
 	a.coordinator.Wait()
 	return err
@@ -115,7 +110,7 @@ func (a *agent) restorePorts(ctx context.Context, r *conntrack.Round) error {
 }
 
 // followPorts makes the flows of each port what they should be whenever
-// something of it has changed, and marks it when they are in.
+// something of it has changed, and hands it on to be marked.
 func (a *agent) followPorts(ctx context.Context) error {
 	for e, err := range a.tracker.Watch(ctx) {
 		switch {
@@ -123,30 +118,15 @@ func (a *agent) followPorts(ctx context.Context) error {
 			return err
 		case e.Kind == portstatus.Added, e.Kind == portstatus.Changed,
 			e.Kind == portstatus.Renumbered, e.Kind == portstatus.Removed:
+			a.marker.changing(e.Port.Name)
 			if err := a.flush(ctx, e.Port.Name); err != nil {
 				a.log.Warnf("port %s: %v", e.Port.Name, err) // what changes, or the next epoch, brings it again
 				continue
 			}
-			a.mark(ctx, e.Port.Name)
+			a.marker.add(e.Port.Name)
 		}
 	}
 	return ctx.Err()
-}
-
-// mark marks a port whose flows the switch has confirmed in the port's epoch.
-func (a *agent) mark(ctx context.Context, name string) {
-	port, ok, err := a.tracker.Get(name)
-	if err != nil || !ok || !port.Live || port.Installed || !a.flows.Confirmed(name, port.Epoch) {
-		return
-	}
-	if err := a.tracker.MarkInstalled(ctx, port); err != nil {
-		a.log.Infof("port %s: %v", name, err)
-		return
-	}
-	if life := (life{port.Instance, port.Number, port.Epoch}); a.marked != nil && life != a.told[name] {
-		a.told[name] = life
-		a.marked(port)
-	}
 }
 
 // flush makes the switch equal to what the port needs now.

@@ -54,6 +54,18 @@ func (s *Switch) RegisterDB(fs *flag.FlagSet) {
 	fs.StringVar(&s.DB, "db", "", "the database's `address`, or "+NoDatabase+" (default unix:$OVS_RUNDIR/db.sock)")
 }
 
+// Rundir is the directory of the bridge's Open vSwitch, "" where it is on another
+// machine.
+func (s *Switch) Rundir() string {
+	if s.Target == "" {
+		return Rundir()
+	}
+	if path, ok := strings.CutPrefix(s.Target, "unix:"); ok {
+		return filepath.Dir(path)
+	}
+	return ""
+}
+
 // OpenFlow is the address of the bridge.
 func (s *Switch) OpenFlow() ofctrl.Target {
 	switch {
