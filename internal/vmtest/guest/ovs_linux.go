@@ -23,7 +23,6 @@ const (
 	bridge  = "br-int"
 	runDir  = "/run/openvswitch"
 	pidFile = runDir + "/ovs-vswitchd.pid"
-	control = runDir + "/ovs-vswitchd.ctl"
 	dbFile  = runDir + "/conf.db"
 	dbAddr  = "unix:" + runDir + "/db.sock"
 	logDir  = "/log"
@@ -113,7 +112,7 @@ func startOVS(ctx context.Context) (*openVSwitch, error) {
 
 // start starts ovs-vswitchd and returns when the bridge can be talked to.
 func (o *openVSwitch) start(ctx context.Context) error {
-	d, err := spawn(exec.Command("ovs-vswitchd", dbAddr, "--pidfile="+pidFile, "--unixctl="+control,
+	d, err := spawn(exec.Command("ovs-vswitchd", dbAddr, "--pidfile="+pidFile,
 		"-vconsole:off", "-vsyslog:off", "--log-file="+logDir+"/ovs-vswitchd.log"))
 	if err != nil {
 		return err
@@ -167,7 +166,7 @@ func (o *openVSwitch) vsctl(ctx context.Context, args ...string) (string, error)
 }
 
 func (o *openVSwitch) appctl(ctx context.Context, args ...string) (string, error) {
-	return run(ctx, "ovs-appctl", append([]string{"--target=" + control}, args...)...)
+	return run(ctx, "ovs-appctl", args...)
 }
 
 func (o *openVSwitch) ofctl(ctx context.Context, stdin string, args ...string) (string, error) {

@@ -17,10 +17,11 @@ import (
 
 // stream is a connection on which both ends send a numbered line at an interval.
 type stream struct {
-	ends [2]*end
-	stop chan struct{} // closed to stop the writers
-	once sync.Once
-	work sync.WaitGroup
+	ends    [2]*end
+	stop    chan struct{} // closed to stop the writers
+	once    sync.Once
+	writers sync.WaitGroup
+	readers sync.WaitGroup
 }
 
 // end is one end of a stream.
@@ -41,8 +42,8 @@ func newStream(a, b net.Conn, interval time.Duration) *stream {
 	for i, c := range []net.Conn{a, b} {
 		e := &end{conn: c, last: time.Now()}
 		s.ends[i] = e
-		s.work.Go(func() { e.write(s.stop, interval) })
-		s.work.Go(e.read)
+		s.writers.Go(func() { e.write(s.stop, interval) })
+		s.readers.Go(e.read)
 	}
 	return s
 }
@@ -182,6 +183,9 @@ func (s *stream) has(want [2]int) bool {
 // have come or the context ends.
 func (s *stream) finish(ctx context.Context) (sent, lost int) {
 	s.once.Do(func() { close(s.stop) })
+	unblock := context.AfterFunc(ctx, s.closeConns) // of a writer that nobody reads
+	s.writers.Wait()
+	unblock()
 	missing := func() int {
 		sent0, got0 := s.ends[0].counts()
 		sent1, got1 := s.ends[1].counts()
@@ -196,10 +200,15 @@ func (s *stream) finish(ctx context.Context) (sent, lost int) {
 
 func (s *stream) close() {
 	s.once.Do(func() { close(s.stop) })
+	s.closeConns()
+	s.writers.Wait()
+	s.readers.Wait()
+}
+
+func (s *stream) closeConns() {
 	for _, e := range s.ends {
 		_ = e.conn.Close()
 	}
-	s.work.Wait()
 }
 
 // err is the first failure of a connection.
