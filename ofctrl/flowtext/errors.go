@@ -45,6 +45,32 @@ func (e *ParseError) Error() string {
 	return b.String()
 }
 
+// FlowError is the error about one flow of a dump that can not be read in full.
+// What stands before the match is known of it in any case: table, priority,
+// cookie, timeouts, flags and importance.
+type FlowError struct {
+	// MatchKnown says that the match is known too. The actions never are: they
+	// are empty, which does not mean that the flow drops.
+	MatchKnown bool
+	Err        error // wraps ErrMalformed
+}
+
+// Error is the reason.
+func (e *FlowError) Error() string { return e.Err.Error() }
+
+// Unwrap gives the reason.
+func (e *FlowError) Unwrap() error { return e.Err }
+
+// GroupError is the error about one group of a dump of which only the ID and
+// the Type are known.
+type GroupError struct{ Err error } // wraps ErrMalformed
+
+// Error is the reason.
+func (e *GroupError) Error() string { return e.Err.Error() }
+
+// Unwrap gives the reason.
+func (e *GroupError) Unwrap() error { return e.Err }
+
 // shorten keeps a message readable when the token is a long text.
 func shorten(s string) string {
 	const most = 80

@@ -13,14 +13,19 @@ import (
 // the counters too (OpenFlow 1.5.1, 7.3.5.2; lib/ofp-flow.c).
 //
 // The flows' Match and Actions refer to body: they are good as long as it is
-// not changed, and keep it in memory; Clone them to keep a few. An error ends
-// the iteration. Almost nothing is allocated for what OVS sends.
+// not changed, and keep it in memory; Clone them to keep a few. Almost nothing
+// is allocated for what OVS sends.
+//
+// A flow that can not be read in full, as one with an action that only a newer
+// OVS knows, is given with a *FlowError and with what could be read of it; the
+// iteration goes on after it if the caller does. Any other error ends the
+// iteration.
 func DecodeFlowStats(body []byte) iter.Seq2[Flow, error] {
 	return func(yield func(Flow, error) bool) {
 		var scratch []byte
 		for len(body) > 0 {
 			f, rest, err := takeFlowDesc(body, &scratch)
-			if !yield(f, err) || err != nil {
+			if !yield(f, err) || rest == nil {
 				return
 			}
 			body = rest
@@ -39,6 +44,8 @@ const (
 	oxsBytes    = 5
 )
 
+// takeFlowDesc reads the flow at the front of b. rest is nil if it is not known
+// where the flow ends.
 func takeFlowDesc(b []byte, scratch *[]byte) (f Flow, rest []byte, err error) {
 	if len(b) < flowDescHeader {
 		return f, nil, malformed("flow of %d bytes", len(b))
@@ -60,13 +67,15 @@ func takeFlowDesc(b []byte, scratch *[]byte) (f Flow, rest []byte, err error) {
 	}
 	var insts []byte
 	if f.Match, insts, err = pullMatch(b[flowDescHeader:n]); err != nil {
-		return f, nil, err
+		return f, b[n:], &FlowError{Err: err}
 	}
-	if insts, err = f.takeStats(insts); err != nil {
-		return f, nil, err
+	if insts, err = f.takeStats(insts); err == nil {
+		f.Actions, err = decodeActions(insts, scratch)
 	}
-	f.Actions, err = decodeActions(insts, scratch)
-	return f, b[n:], err
+	if err != nil {
+		return f, b[n:], &FlowError{MatchKnown: true, Err: err}
+	}
+	return f, b[n:], nil
 }
 
 // takeStats reads an ofp_stats (7.2.4.1) and its padding from the front of b.

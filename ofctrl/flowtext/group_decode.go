@@ -12,13 +12,15 @@ import (
 )
 
 // DecodeGroupDesc reads the groups in the body of one part of a multipart
-// reply of type OFPMP_GROUP_DESC (7). The groups' actions refer to body. An
-// error ends the iteration.
+// reply of type OFPMP_GROUP_DESC (7). The groups' actions refer to body.
+//
+// A group that can not be read is given with a *GroupError, and the iteration
+// goes on after it if the caller does. Any other error ends the iteration.
 func DecodeGroupDesc(body []byte) iter.Seq2[Group, error] {
 	return func(yield func(Group, error) bool) {
 		for len(body) > 0 {
 			g, rest, err := takeGroupDesc(body)
-			if !yield(g, err) || err != nil {
+			if !yield(g, err) || rest == nil {
 				return
 			}
 			body = rest
@@ -28,6 +30,8 @@ func DecodeGroupDesc(body []byte) iter.Seq2[Group, error] {
 
 const groupDescHeader = 16
 
+// takeGroupDesc reads the group at the front of b. rest is nil if it is not
+// known where the group ends.
 func takeGroupDesc(b []byte) (g Group, rest []byte, err error) {
 	if len(b) < groupDescHeader {
 		return g, nil, malformed("group of %d bytes", len(b))
@@ -39,9 +43,14 @@ func takeGroupDesc(b []byte) (g Group, rest []byte, err error) {
 	}
 	g.Type, g.ID = GroupType(b[2]), get32(b[4:])
 	if g.Type > GroupTypeFastFailover {
-		return g, nil, malformed("group of type %d", g.Type)
+		err = malformed("group of type %d", g.Type)
+	} else {
+		err = g.decode(b[groupDescHeader:groupDescHeader+buckets], b[groupDescHeader+buckets:n])
 	}
-	return g, b[n:], g.decode(b[groupDescHeader:groupDescHeader+buckets], b[groupDescHeader+buckets:n])
+	if err != nil {
+		return Group{ID: g.ID, Type: g.Type}, b[n:], &GroupError{err}
+	}
+	return g, b[n:], nil
 }
 
 // AppendGroupDesc writes the group as OVS does in a reply of type 7. It is what

@@ -3,8 +3,12 @@
 package flowtext_test
 
 import (
+	"bytes"
 	"encoding"
 	"encoding/binary"
+	"errors"
+	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -151,4 +155,73 @@ func TestFlowStats(t *testing.T) {
 			require.ErrorIs(t, err, flowtext.ErrMalformed)
 		}
 	}
+}
+
+// What of a dump can not be read does not hide what comes after it.
+func TestUnreadableInDump(t *testing.T) {
+	flow := func(text string) []byte {
+		m, err := flowtext.ParseFlow(text, nil)
+		require.NoError(t, err)
+		f := m.Flow()
+		b, err := f.AppendFlowStats(nil)
+		require.NoError(t, err)
+		return b
+	}
+	at := func(b []byte, what ...byte) int {
+		i := bytes.Index(b, what)
+		require.Positive(t, i)
+		return i
+	}
+	actions := flow("table=2,priority=2,ip,actions=set_field:5->reg0")
+	actions[at(actions, 0, 4, 0, 24)+9] = 99 // the action's type
+	stats := flow("table=3,priority=3,ip,actions=drop")
+	stats[at(stats, 0x80, 2, 0)+3] = 200 // a counter's length
+	match := flow("table=4,priority=4,cookie=7,ip,actions=drop")
+	match[at(match, 0x80, 0)+2] = 120 // the field
+	length := flow("table=5,priority=5,ip,actions=drop")
+	length[1]++
+	body := slices.Concat(flow("table=1,actions=drop"), actions, stats, match, flow("table=9,actions=drop"), length, flow("table=10,actions=drop"))
+
+	type seen struct {
+		table, priority    int
+		err, known, noFlow bool
+	}
+	var got []seen
+	for f, err := range flowtext.DecodeFlowStats(body) {
+		s := seen{table: int(f.Table), priority: int(f.Priority), err: err != nil}
+		if err != nil {
+			require.ErrorIs(t, err, flowtext.ErrMalformed)
+			var e *flowtext.FlowError
+			s.noFlow = !errors.As(err, &e)
+			s.known = e != nil && e.MatchKnown
+			require.True(t, f.Actions.IsDrop())
+			require.Equal(t, s.known, !f.Match.IsZero())
+		}
+		got = append(got, s)
+	}
+	require.Equal(t, []seen{
+		{1, 32768, false, false, false},
+		{2, 2, true, true, false},
+		{3, 3, true, true, false},
+		{4, 4, true, false, false},
+		{9, 32768, false, false, false},
+		{0, 0, true, false, true}, // the end, as it is not known where the next begins
+	}, got)
+
+	var groups []byte
+	for id := range byte(3) {
+		m, err := flowtext.ParseGroup(fmt.Sprintf("group_id=%d,type=all,bucket=output:1", id), nil)
+		require.NoError(t, err)
+		groups, err = m.AppendGroupDesc(groups)
+		require.NoError(t, err)
+	}
+	groups[len(groups)/3+2] = 77 // the type
+	var ids []uint32
+	for g, err := range flowtext.DecodeGroupDesc(groups) {
+		ids = append(ids, g.ID)
+		var e *flowtext.GroupError
+		require.Equal(t, g.ID == 1, errors.As(err, &e))
+		require.Equal(t, g.ID == 1, len(g.Buckets) == 0)
+	}
+	require.Equal(t, []uint32{0, 1, 2}, ids)
 }
