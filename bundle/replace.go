@@ -25,8 +25,9 @@ import (
 //
 // The indexes of an *Error's Failures are those of the desired messages, -1 for
 // a deletion. After an Unknown outcome, running Replace again settles what is
-// on the switch. It compares what the switch has at one moment; a flow that
-// another writer changes while it runs may be missed.
+// on the switch: over the same connection, or over another one when that has
+// ended. It compares what the switch has at one moment; a flow that another
+// writer changes while it runs may be missed.
 func Replace(ctx context.Context, conn *ofctrl.Conn, scope Scope, desired iter.Seq[ofctrl.Message], o *Options) (*Plan, error) {
 	plan, err := diff(ctx, conn, scope, desired, o)
 	if err != nil {
