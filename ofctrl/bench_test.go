@@ -110,12 +110,30 @@ func BenchmarkDispatchDecode(b *testing.B) {
 func benchmarkDispatch(b *testing.B, use func(ofctrl.Frame) error) {
 	b.Helper()
 	c, peer := benchConn(b)
-	sub := c.Subscribe(&ofctrl.SubOptions{Queue: 1 << 20, QueueBytes: 1 << 30})
+	sub := c.Subscribe(nil)
 	data, n := chunk()
 	b.SetBytes(int64(len(data) / n))
 	b.ReportAllocs()
-	go feed(peer, data)
-	for b.Loop() {
+	// The switch is never further ahead than the queue is long.
+	room := make(chan struct{}, 4)
+	stop := make(chan struct{})
+	defer close(stop)
+	go func() {
+		for {
+			select {
+			case room <- struct{}{}:
+			case <-stop:
+				return
+			}
+			if _, err := peer.Write(data); err != nil {
+				return
+			}
+		}
+	}()
+	for i := 1; b.Loop(); i++ {
+		if i%n == 0 {
+			<-room
+		}
 		e, err := sub.Next(b.Context())
 		if err == nil && e.Kind == ofctrl.Received {
 			err = use(e.Frame)

@@ -57,6 +57,26 @@ type call struct {
 	// reply is handed each frame of the reply, or the reason why none will
 	// come. It runs on the reader's goroutine.
 	reply func(f Frame, err error)
+	// first takes the first of these instead when reply is nil. It has room
+	// for one.
+	first chan answer
+}
+
+// answer is a frame of a reply, or the reason why none will come.
+type answer struct {
+	frame Frame
+	err   error
+}
+
+func (c *call) hand(f Frame, err error) {
+	if c.reply != nil {
+		c.reply(f, err)
+		return
+	}
+	select {
+	case c.first <- answer{f, err}:
+	default: // a further segment
+	}
 }
 
 // block is a run of transaction ids that belongs to a pipeline.
@@ -256,7 +276,7 @@ func (cs *calls) close(err error) {
 	cs.mu.Unlock()
 	for _, c := range open {
 		if !c.abandoned {
-			c.reply(Frame{}, err)
+			c.hand(Frame{}, err)
 		}
 	}
 }

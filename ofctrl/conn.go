@@ -267,7 +267,7 @@ func (c *Conn) dispatch(f Frame) {
 	switch {
 	case dropped:
 	case call != nil:
-		call.reply(f, nil)
+		call.hand(f, nil)
 	case pipeline != nil:
 		pipeline.refused(f)
 	case isEvent(t, f.Raw):

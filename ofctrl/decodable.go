@@ -21,10 +21,7 @@ func decodable(t ofp.Type, msg []byte) error {
 	case ofp.TypeHello:
 		return decodableHello(msg)
 	case ofp.TypePortStatus:
-		if _, _, err := ofp.ParsePortStatus(msg); err != nil {
-			return err
-		}
-		return walk16(msg[16+40:], 4)
+		return decodablePort(msg[ofp.HeaderLen:])
 	case ofp.TypePacketIn:
 		return walkMatch(msg, 24)
 	case ofp.TypeFlowRemoved:
@@ -39,6 +36,22 @@ func decodable(t ofp.Type, msg []byte) error {
 		return decodableExperimenter(msg)
 	}
 	return fmt.Errorf("%v is not decoded", t)
+}
+
+// decodablePort walks the body of a port status: one port and nothing after it.
+func decodablePort(body []byte) error {
+	const reason, fixed = 8, 40
+	if len(body) < reason {
+		return fmt.Errorf("%w: port status of %d bytes", ofp.ErrMalformed, len(body))
+	}
+	port, err := cut16(body[reason:], 4, fixed)
+	if err == nil && len(port) != len(body)-reason {
+		err = fmt.Errorf("%w: %d bytes after the port", ofp.ErrMalformed, len(body)-reason-len(port))
+	}
+	if err != nil {
+		return err
+	}
+	return walk16(port[fixed:], 4)
 }
 
 // decodableHello lets through a HELLO with a version bitmap or none: any other

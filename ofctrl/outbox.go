@@ -24,7 +24,7 @@ type outbox struct {
 	spare  []byte        // the other buffer, when the writer does not hold it
 	queued uint64        // bytes appended since the start
 	handed uint64        // of these, how many were handed to the socket, which may have sent them
-	room   chan struct{} // closed and replaced when the writer takes the buffer
+	room   chan struct{} // made by who waits for room, closed when the writer takes the buffer
 	err    error         // set once: nothing more can be sent
 
 	wake  chan struct{} // one token: there is something to write
@@ -49,7 +49,7 @@ const (
 var errEchoFlood = errors.New("ofctrl: the switch asks for echoes and does not read them")
 
 func newOutbox(limit int) *outbox {
-	o := &outbox{limit: limit, room: make(chan struct{}), wake: make(chan struct{}, 1)}
+	o := &outbox{limit: limit, wake: make(chan struct{}, 1)}
 	o.delay = time.AfterFunc(time.Hour, o.flush)
 	o.delay.Stop()
 	return o
@@ -64,6 +64,9 @@ func (o *outbox) append(ctx context.Context, lazy bool, msg []byte) (uint64, err
 	}
 	o.mu.Lock()
 	for o.err == nil && len(o.buf) >= o.limit {
+		if o.room == nil {
+			o.room = make(chan struct{})
+		}
 		room := o.room
 		o.mu.Unlock()
 		o.flush()
@@ -112,6 +115,14 @@ func (o *outbox) appendLocked(lazy bool, msg []byte) (offset uint64) {
 	return offset
 }
 
+// roomLocked wakes who waits for room.
+func (o *outbox) roomLocked() {
+	if o.room != nil {
+		close(o.room)
+		o.room = nil
+	}
+}
+
 // flush wakes the writer.
 func (o *outbox) flush() {
 	select {
@@ -134,7 +145,7 @@ func (o *outbox) close(err error) {
 	defer o.mu.Unlock()
 	if o.err == nil {
 		o.err = err
-		close(o.room)
+		o.roomLocked()
 		o.delay.Stop()
 	}
 }
@@ -149,8 +160,7 @@ func (o *outbox) take() []byte {
 	b := o.buf
 	o.buf, o.spare = o.spare[:0], nil
 	o.handed = o.queued
-	close(o.room)
-	o.room = make(chan struct{})
+	o.roomLocked()
 	return b
 }
 

@@ -53,23 +53,17 @@ func (c *Conn) do(ctx context.Context, op string, m Message) (Frame, error) {
 	if isCommit(raw) {
 		defer c.suspendProbe()()
 	}
-	type result struct {
-		frame Frame
-		err   error
-	}
-	answer := make(chan result, 1)
-	cl := &call{want: want, reply: func(f Frame, err error) {
-		select {
-		case answer <- result{f, err}:
-		default: // a further segment
-		}
-	}}
+	return c.roundTrip(ctx, op, raw, want)
+}
+
+// roundTrip sends an encoded request and waits for its reply.
+func (c *Conn) roundTrip(ctx context.Context, op string, raw []byte, want ofp.Type) (f Frame, err error) {
+	cl := &call{want: want, first: make(chan answer, 1)}
 	if err := c.begin(ctx, op, cl, raw); err != nil {
 		return Frame{}, err
 	}
-	var f Frame
 	select {
-	case r := <-answer:
+	case r := <-cl.first:
 		f, err = c.answer(op, cl, r.frame, r.err)
 	case <-ctx.Done():
 		c.calls.abandon(cl)
@@ -123,7 +117,7 @@ func (c *Conn) opError(op string, cl *call, err error) error {
 // it. What the switch sent until then is in the queue of every Sub, or counted
 // in a Gap there.
 func (c *Conn) Barrier(ctx context.Context) error {
-	_, err := c.do(ctx, "barrier on", RawMessage(ofp.Empty(nil, ofp.TypeBarrierRequest, 0)))
+	_, err := c.roundTrip(ctx, "barrier on", ofp.Empty(nil, ofp.TypeBarrierRequest, 0), ofp.TypeBarrierReply)
 	return err
 }
 
