@@ -27,5 +27,6 @@
 // The scenarios are those of 3.1.0. Another Open vSwitch is run with the
 // environment variable FLOWGATE_OVS_ROOT (see package ovssandbox); 'make matrix'
 // does so for 2.15.0 and 3.5.0. What differs is in the table versionDiffers of
-// the test: 2.15.0 has room for 2^16 meters, not 2^18; 3.5.0 differs in nothing.
+// the test: 2.15.0 has room for 2^16 meters, not 2^18, and no flow monitors;
+// 3.5.0 differs in nothing.
 package conformance
