@@ -15,13 +15,13 @@ type Snapshot struct {
 	set      *Set
 	versions map[string]uint64 // of the keys
 	items    []item            // by key
-	parts    []part            // whose items these are, in their order
+	parts    []span            // whose items these are, in their order
 	flushes  uint64
 	confirms uint64
 }
 
-// part is the number of items that one key has.
-type part struct {
+// span is the number of items that one key has.
+type span struct {
 	key string
 	n   int
 }
@@ -38,7 +38,7 @@ func (s *Set) Snapshot() *Snapshot {
 	for _, k := range slices.Sorted(maps.Keys(s.keys)) {
 		sn.versions[k] = s.keys[k].version
 		sn.items = append(sn.items, s.keys[k].items...)
-		sn.parts = append(sn.parts, part{k, len(s.keys[k].items)})
+		sn.parts = append(sn.parts, span{k, len(s.keys[k].items)})
 	}
 	return sn
 }
