@@ -30,6 +30,8 @@ type Options struct {
 	// Timeout is when a gate without a Timeout of its own is late, or another
 	// bridge: never.
 	Timeout time.Duration
+	// Refusal for gates that have none of their own: FailRound.
+	Refusal Refusal
 	// Reinstall opens a bridge that has a primary controller, where the clear
 	// makes ovs-vswitchd delete all flows: they are installed again at once,
 	// and Status.Exposed says how long they were missing. Default: such a
@@ -78,6 +80,9 @@ func (o *Options) withDefaults() Options {
 	if r.Policy == DefaultPolicy {
 		r.Policy = KeepHolding
 	}
+	if r.Refusal == DefaultRefusal {
+		r.Refusal = FailRound
+	}
 	if r.ProbeTimeout <= 0 {
 		r.ProbeTimeout = defaultProbeTimeout
 	}
@@ -115,6 +120,7 @@ type Coordinator struct {
 	epochs  int    // connections seen
 	opened  bool   // a round was open
 	flows   int    // what the last open round left
+	debt    debt
 }
 
 // New returns a coordinator for one bridge of the flag's ovs-vswitchd. A nil
@@ -155,6 +161,9 @@ func (c *Coordinator) Gate(name string, fn GateFunc, o *GateOptions) error {
 	if g.opts.Policy == DefaultPolicy {
 		g.opts.Policy = c.opts.Policy
 	}
+	if g.opts.Refusal == DefaultRefusal {
+		g.opts.Refusal = c.opts.Refusal
+	}
 	if g.opts.Timeout == 0 {
 		g.opts.Timeout = c.opts.Timeout
 	}
@@ -177,6 +186,7 @@ func (c *Coordinator) Sync(ctx context.Context, conn *ofctrl.Conn) error {
 	if err != nil {
 		return err
 	}
+	c.endRearm()
 	err = r.run(ctx)
 	switch {
 	case err == nil:
@@ -195,6 +205,7 @@ func (c *Coordinator) begin(ctx context.Context, conn *ofctrl.Conn) (*round, err
 	c.mu.Lock()
 	last := c.round
 	c.started = true
+	c.debt.waited = false
 	err := checkOrder(c.gates)
 	if c.flag != nil && c.opts.Bridge == "" {
 		err = ErrBridge
@@ -277,5 +288,12 @@ func (c *Coordinator) Status() Status {
 func (c *Coordinator) Changes(ctx context.Context) iter.Seq[Status] { return c.hist.changes(ctx) }
 
 // Wait returns when no gate function runs any more. Functions end with their
-// round's context: call it after Session.Run has ended.
-func (c *Coordinator) Wait() { c.functions.Wait() }
+// round's context: call it after Session.Run has ended. It also gives up setting
+// flow-restore-wait again, if the database could not be reached for it.
+func (c *Coordinator) Wait() {
+	c.mu.Lock()
+	c.debt.waited = true
+	c.mu.Unlock()
+	c.endRearm()
+	c.functions.Wait()
+}

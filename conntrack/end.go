@@ -11,6 +11,7 @@ import (
 // succeed ends the round as open.
 func (r *round) succeed() {
 	c := r.c
+	takeBack := r.settleDebt()
 	c.mu.Lock()
 	c.opened, c.flows = true, c.status.Flows
 	c.status.Err, c.status.Waiting = nil, ""
@@ -33,6 +34,9 @@ func (r *round) succeed() {
 		defer r.cancel(ErrStale)
 		if c.opts.KeepArmed && c.flag != nil {
 			_ = r.retry(r.ctx, "the database, to arm flow-restore-wait again", c.flag.Arm)
+		}
+		if takeBack {
+			r.takeBack()
 		}
 		if late {
 			r.installLate()
@@ -75,6 +79,7 @@ func (r *round) lost(cause error) {
 		return
 	}
 	c.status.Err, c.status.Waiting = cause, ""
+	r.rearmLocked(cause)
 	r.fireLocked(evRound)
 	if c.flag != nil {
 		c.flag.enter(c.member, memberAway)

@@ -55,12 +55,19 @@ func (e *ConflictError) Is(target error) bool { return target == ErrConflict }
 // GateError is the error of one gate's function, or about what it handed in.
 type GateError struct {
 	Gate string
+	// Keys are those of the gate's set that the switch refused something of,
+	// in the order in which they were found.
+	Keys []string
 	Err  error
 }
 
-// Error names the gate.
+// Error names the gate and the keys.
 func (e *GateError) Error() string {
-	return fmt.Sprintf("conntrack: gate %q: %s", e.Gate, strings.TrimPrefix(e.Err.Error(), "conntrack: "))
+	keys := ""
+	if len(e.Keys) > 0 {
+		keys = ", key " + quoted(e.Keys)
+	}
+	return fmt.Sprintf("conntrack: gate %q%s: %s", e.Gate, keys, strings.TrimPrefix(e.Err.Error(), "conntrack: "))
 }
 
 // Unwrap returns the reason.

@@ -18,6 +18,10 @@ import (
 type Flag struct {
 	db DB
 
+	// writing is held while the key is cleared or set again: a clear that was
+	// given up must not reach the database after it was set again.
+	writing sync.Mutex
+
 	mu      sync.Mutex
 	clock   uint64 // counts changes of members
 	members []*member

@@ -40,6 +40,8 @@ type GateOptions struct {
 	After []string
 	// Policy for when Timeout has passed: Options.Policy.
 	Policy Policy
+	// Refusal for when the switch refuses what was handed in: Options.Refusal.
+	Refusal Refusal
 	// Timeout is how long after the round's beginning the gate is late:
 	// Options.Timeout. Negative: never.
 	Timeout time.Duration

@@ -3,16 +3,13 @@
 package conntrack
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
 	"maps"
-	"slices"
 	"time"
 
 	"github.com/flowgate/flowgate/bundle"
-	"github.com/flowgate/flowgate/internal/ofp"
 	"github.com/flowgate/flowgate/ofctrl"
 )
 
@@ -29,14 +26,16 @@ func (r *round) put(name string, msgs []ofctrl.Message) error {
 	return err
 }
 
-// refresh takes the sets as they are now, and returns their snapshots.
+// refresh takes the sets as they are now, and returns their snapshots. What is
+// left out of a gate goes.
 func (r *round) refresh() ([]*bundle.Snapshot, error) {
 	var all []*bundle.Snapshot
 	for name, h := range r.handed() {
-		if len(h.sets) == 0 {
+		out := r.leftOf(name)
+		if len(h.sets) == 0 && out == nil {
 			continue
 		}
-		msgs, snaps := h.content()
+		msgs, snaps := h.content(out)
 		all = append(all, snaps...)
 		if err := r.put(name, msgs); err != nil {
 			return nil, &GateError{Gate: name, Err: err}
@@ -56,31 +55,45 @@ func (r *round) handed() map[string]*hand {
 // install makes the switch equal to what was handed in, within the scope, and
 // counts it.
 func (r *round) install(ctx context.Context) ([]*bundle.Snapshot, error) {
-	snaps, err := r.refresh()
-	if err != nil {
-		return nil, err
-	}
 	scope, err := r.scope(ctx)
 	if err != nil {
 		return nil, err
 	}
-	for try := 1; ; try++ {
-		plan, err := bundle.Replace(ctx, r.conn, scope, r.all.All(), r.c.opts.Bundle)
-		if err != nil {
-			return nil, r.blame(err)
-		}
-		have, err := r.c.opts.Scope.Count(ctx, r.conn)
+	for without := 0; ; without++ {
+		snaps, err := r.refresh()
 		if err != nil {
 			return nil, err
 		}
-		if have < plan.Flows {
-			if err := error(&CountError{Want: plan.Flows, Have: have}); try == installTries {
-				return nil, err
-			}
-			continue
+		all := r.all.Snapshot()
+		err = r.replace(ctx, scope, all)
+		if err == nil {
+			return snaps, nil
 		}
-		r.installed(plan, have)
-		return snaps, nil
+		err, list := r.blame(err, all.All())
+		if without == leaveOutMax || !r.leaveOut(list) {
+			return nil, err
+		}
+	}
+}
+
+// replace makes the switch equal to the snapshot and counts it.
+func (r *round) replace(ctx context.Context, scope bundle.Scope, all *bundle.Snapshot) error {
+	for try := 1; ; try++ {
+		plan, err := bundle.Replace(ctx, r.conn, scope, all.All(), r.c.opts.Bundle)
+		if err != nil {
+			return err
+		}
+		have, err := r.c.opts.Scope.Count(ctx, r.conn)
+		if err != nil {
+			return err
+		}
+		if have >= plan.Flows {
+			r.installed(plan, have)
+			return nil
+		}
+		if try == installTries {
+			return &CountError{Want: plan.Flows, Have: have}
+		}
 	}
 }
 
@@ -115,37 +128,4 @@ func (r *round) installed(plan *bundle.Plan, have int) {
 	}
 	r.c.status.Flows, r.c.status.Plan = plan.Flows, plan
 	r.committed = time.Now()
-}
-
-// blame finds the gate whose flow or group the switch refused.
-func (r *round) blame(err error) error {
-	refused, ok := errors.AsType[*bundle.Error](err)
-	if !ok || len(refused.Failures) == 0 {
-		return err
-	}
-	raw, encErr := ofctrl.AppendMessage(nil, refused.Failures[0].Message)
-	if encErr != nil {
-		return err
-	}
-	for name, h := range r.handed() {
-		msgs, _ := h.content()
-		if slices.ContainsFunc(msgs, func(m ofctrl.Message) bool { return sameMessage(m, raw) }) {
-			return &GateError{Gate: name, Err: err}
-		}
-	}
-	return err
-}
-
-// sameMessage compares a message with the bytes that were sent for it: the
-// transaction id was set, and a group mod became an add-or-modify.
-func sameMessage(m ofctrl.Message, sent []byte) bool {
-	b, err := ofctrl.AppendMessage(nil, m)
-	if err != nil || len(b) != len(sent) {
-		return false
-	}
-	from := ofp.HeaderLen
-	if ofp.Type(b[1]) == ofp.TypeGroupMod {
-		from += 2
-	}
-	return b[1] == sent[1] && bytes.Equal(b[from:], sent[from:])
 }

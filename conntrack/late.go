@@ -69,15 +69,20 @@ func (r *round) installReleased(done *bool) error {
 // installGate adds one gate's flows to an open switch.
 func (r *round) installGate(name string) error {
 	h := r.handed()[name]
-	if err := bundle.Apply(r.ctx, r.conn, slices.Values(h.msgs), r.c.opts.Bundle); err != nil {
-		return err
-	}
-	for _, set := range h.sets {
-		if err := set.Flush(r.ctx, r.conn); err != nil {
-			return err
+	for without := 0; ; without++ {
+		msgs, snaps := h.content(r.leftOf(name))
+		err := bundle.Install(r.ctx, r.conn, slices.Values(msgs), r.c.opts.Bundle)
+		if err == nil {
+			for _, sn := range snaps {
+				sn.Confirm(r.conn)
+			}
+			return nil
+		}
+		blamed, list := r.blame(err, slices.Values(msgs))
+		if without == leaveOutMax || !r.leaveOut(list) {
+			return blamed
 		}
 	}
-	return nil
 }
 
 // lateFailed shows why a late gate's flows are not in. When the switch refused
@@ -85,7 +90,10 @@ func (r *round) installGate(name string) error {
 func (r *round) lateFailed(name string, err error) {
 	r.c.mu.Lock()
 	defer r.c.mu.Unlock()
-	r.c.status.Err = &GateError{Gate: name, Err: err}
+	if _, ok := errors.AsType[*GateError](err); !ok {
+		err = &GateError{Gate: name, Err: err}
+	}
+	r.c.status.Err = err
 	if refused, ok := errors.AsType[*bundle.Error](err); ok && len(refused.Failures) > 0 {
 		g := r.board.refused(name, err)
 		delete(r.hands, name)

@@ -35,17 +35,32 @@ type fault struct {
 	breaks bool // the epoch
 	strike func(world)
 	mend   func(world)
+	// dies says that ovs-vswitchd has another life afterwards: held, if it was
+	// killed before the opening was proven, and started when the flag was set.
+	dies bool
 }
 
 var faults = []fault{
-	{"kill vswitchd", true, world.killVswitchd, world.startVswitchd},
-	{"stall vswitchd", false, world.stallVswitchd, world.resumeVswitchd},
-	{"kill ovsdb-server", false, world.killDatabase, world.startDatabase},
-	{"stall ovsdb-server", false, world.stallDatabase, world.resumeDatabase},
-	{"drop OpenFlow", true, world.dropOpenFlow, func(world) {}},
-	{"drop OVSDB", false, world.dropDatabase, func(world) {}},
-	{"another sets the flag", false, func(w world) { w.setFlag(true) }, func(world) {}},
-	{"another clears the flag", false, func(w world) { w.setFlag(false) }, func(world) {}},
+	{name: "kill vswitchd", breaks: true, dies: true, strike: world.killVswitchd, mend: world.startVswitchd},
+	{name: "crash-restart vswitchd", breaks: true, strike: crash, mend: nothing},
+	{name: "stall vswitchd", strike: world.stallVswitchd, mend: world.resumeVswitchd},
+	{name: "kill ovsdb-server", strike: world.killDatabase, mend: world.startDatabase},
+	{name: "stall ovsdb-server", strike: world.stallDatabase, mend: world.resumeDatabase},
+	{name: "drop OpenFlow", breaks: true, strike: world.dropOpenFlow, mend: nothing},
+	{name: "drop OVSDB", strike: world.dropDatabase, mend: nothing},
+	{name: setByOther, strike: func(w world) { w.setFlag(true) }, mend: nothing},
+	{name: "another clears the flag", strike: func(w world) { w.setFlag(false) }, mend: nothing},
+}
+
+const setByOther = "another sets the flag"
+
+func nothing(world) {}
+
+// crash is how a supervisor restarts ovs-vswitchd: at once. Whether the next
+// life is held is a race when the flag was cleared before.
+func crash(w world) {
+	w.killVswitchd()
+	w.startVswitchd()
 }
 
 var matrixPhases = []conntrack.Phase{
@@ -67,6 +82,7 @@ type world interface {
 	dropDatabase()
 	dropOpenFlow()
 	setFlag(set bool)
+	flagSet() bool // in the database
 	flows() []string
 	forwards() // fails the test unless a packet passes
 	lasts() time.Duration
@@ -84,6 +100,7 @@ type stops struct {
 	once    sync.Once
 	reached chan struct{}
 	goOn    chan struct{}
+	rearmed chan struct{} // a token when the flag was set
 }
 
 func (s *stops) at(phase conntrack.Phase) {
@@ -111,10 +128,21 @@ func (db *stoppingDB) WaitConfig(ctx context.Context, cfg int64) error {
 	return db.DB.WaitConfig(ctx, cfg)
 }
 
+func (db *stoppingDB) SetFlowRestoreWait(ctx context.Context) error {
+	err := db.DB.SetFlowRestoreWait(ctx)
+	if err == nil {
+		select {
+		case db.stops.rearmed <- struct{}{}:
+		default:
+		}
+	}
+	return err
+}
+
 // cell plays one fault in one phase and returns how it ended.
 func cell(t *testing.T, w world, f fault, phase conntrack.Phase) string {
 	t.Helper()
-	s := &stops{phase: phase, reached: make(chan struct{}), goOn: make(chan struct{})}
+	s := &stops{phase: phase, reached: make(chan struct{}), goOn: make(chan struct{}), rearmed: make(chan struct{}, 1)}
 	o := options()
 	o.ProbeTimeout = 150 * time.Millisecond // taking a slow switch for a held one changes only the kind
 	o.Bundle = &bundle.Options{Progress: func(p bundle.Progress) {
@@ -157,7 +185,15 @@ func cell(t *testing.T, w world, f fault, phase conntrack.Phase) string {
 	seq := a.Status().Seq
 	f.strike(w)
 	close(s.goOn)
-	time.Sleep(w.lasts())
+	if f.dies && (phase == conntrack.Clearing || phase == conntrack.Confirming) {
+		select {
+		case <-s.rearmed:
+		case <-within(t).Done():
+			require.FailNow(t, "the flag is not set again", a.log())
+		}
+	} else {
+		time.Sleep(w.lasts())
+	}
 	f.mend(w)
 	if phase == conntrack.Holding {
 		pods <- []ofctrl.Message{forward(1, 1, 2)} // a later epoch does not need it
@@ -165,6 +201,13 @@ func cell(t *testing.T, w world, f fault, phase conntrack.Phase) string {
 	st := a.until("open after the fault", func(st conntrack.Status) bool {
 		return st.Phase == conntrack.Open && (st.Seq > seq || phase == conntrack.Open && !f.breaks) && (!f.breaks || st.Epoch > 1)
 	})
+	if f.dies {
+		want := conntrack.Held
+		if phase == conntrack.Open { // without KeepArmed
+			want = conntrack.Unheld
+		}
+		require.Equal(t, want, st.Kind, "%s", a.log())
+	}
 	for _, told := range a.seen() {
 		if told.Phase == conntrack.Open {
 			require.Equal(t, allFlows, told.Flows, "%s", a.log())
@@ -173,7 +216,17 @@ func cell(t *testing.T, w world, f fault, phase conntrack.Phase) string {
 	}
 	require.Len(t, w.flows(), allFlows, "%s", a.log())
 	w.forwards()
+	if f.name != setByOther {
+		untilFlag(t, w, false) // nothing is left behind for the next life
+	}
 	return fmt.Sprintf("open %d/%d %v", st.Flows, allFlows, st.Kind)
+}
+
+func untilFlag(t *testing.T, w world, set bool) {
+	t.Helper()
+	for deadline := time.Now().Add(bound); w.flagSet() != set; time.Sleep(time.Millisecond) {
+		require.True(t, time.Now().Before(deadline), "flow-restore-wait is not %v", set)
+	}
 }
 
 // late plays a gate that is never released.
@@ -291,6 +344,7 @@ func (w *fakeWorld) stallDatabase()              { w.DB().Stop() }
 func (w *fakeWorld) resumeDatabase()             { w.DB().Start() }
 func (w *fakeWorld) dropOpenFlow()               { w.Disconnect() }
 func (w *fakeWorld) setFlag(set bool)            { w.DB().SetHeld(set) }
+func (w *fakeWorld) flagSet() bool               { return must(w.DB().FlowRestoreWait(context.Background())) }
 func (w *fakeWorld) flows() []string             { return w.Flows() }
 func (w *fakeWorld) lasts() time.Duration        { return time.Minute / 2 }
 func (w *fakeWorld) forwards()                   { require.False(w.tb, w.Held()) }
@@ -354,6 +408,11 @@ func (w *ovsWorld) dropOpenFlow()               { w.agent.session.Reconnect(erro
 func (w *ovsWorld) lasts() time.Duration        { return 50 * time.Millisecond }
 
 func (w *ovsWorld) setFlag(set bool) { require.NoError(w.tb, w.SetHeld(within(w.tb), set)) }
+
+func (w *ovsWorld) flagSet() bool {
+	out := w.vsctl("--no-wait", "get", "Open_vSwitch", ".", "other_config")
+	return strings.Contains(out, "flow-restore-wait")
+}
 
 func (w *ovsWorld) dropDatabase() {
 	w.mu.Lock()

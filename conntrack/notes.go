@@ -23,7 +23,11 @@ func (r *round) warnLocked() {
 	if r.kind == KindUnknown || !r.known {
 		return
 	}
-	if r.kind != Held && r.ev.flag == flagSet && !r.c.opts.KeepArmed {
+	switch late := r.kind != Held && r.ev.flag == flagSet; {
+	case !late || r.c.opts.KeepArmed:
+	case r.c.debt.rearmed:
+		r.noteLocked("flow-restore-wait was set again when the last connection was lost between its clear and the proof; " + r.afterRearm())
+	default:
 		r.noteLocked("too late: vswitchd is already running past the flag")
 	}
 	if r.kind == Held {
@@ -48,4 +52,12 @@ func (r *round) warnHeldLocked() {
 				"the kernel may have been left with flows that drop, and those connections stall until the switch is open; see Flag.Restart")
 		}
 	}
+}
+
+// afterRearm says what became of a flag that was set again.
+func (r *round) afterRearm() string {
+	if r.kind == Unheld {
+		return "too late: ovs-vswitchd had started by then"
+	}
+	return "ovs-vswitchd has lived on, so it is taken back"
 }

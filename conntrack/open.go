@@ -122,7 +122,7 @@ func (r *round) clear(ctx context.Context, with opening) (again bool, err error)
 	var cfg int64
 	err = r.retry(ctx, "the database", func(ctx context.Context) (err error) {
 		r.cleared = time.Now()
-		cfg, err = db.ClearFlowRestoreWait(ctx)
+		cfg, err = r.clearFlag(ctx)
 		return err
 	})
 	if err != nil {

@@ -115,12 +115,18 @@ func (h *hand) collect() (err error) {
 }
 
 // content returns the gate's messages as they are now, with the snapshots of
-// its sets in them.
-func (h *hand) content() ([]ofctrl.Message, []*bundle.Snapshot) {
+// its sets in them, and without what is left out.
+func (h *hand) content(out *left) ([]ofctrl.Message, []*bundle.Snapshot) {
 	msgs := slices.Clip(h.msgs)
+	if out != nil {
+		msgs = slices.DeleteFunc(slices.Clone(msgs), out.hasMessage)
+	}
 	var snaps []*bundle.Snapshot
-	for _, set := range h.sets {
+	for i, set := range h.sets {
 		sn := set.Snapshot()
+		if out != nil {
+			sn = sn.Without(out.keys[i]...)
+		}
 		snaps = append(snaps, sn)
 		msgs = slices.AppendSeq(msgs, sn.All())
 	}

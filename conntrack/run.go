@@ -28,7 +28,8 @@ type round struct {
 
 	// Of the round's own goroutine.
 	detour  detour
-	cleared time.Time // when the flag was
+	cleared time.Time         // when the flag was
+	from    map[string]origin // of what was handed in, once something was refused
 
 	wake      chan struct{} // one token: something below has changed
 	counted   chan struct{} // closed when ev.present is set; nothing is installed before
@@ -45,6 +46,7 @@ type round struct {
 	dark      []string         // bridges of the ovs-vswitchd without coordinator
 	hands     map[string]*hand // of released gates
 	all       *bundle.Set      // what was handed in, by gate
+	left      map[string]*left // what the switch refused, by gate
 	late      bool             // gates were left out
 	committed time.Time        // when the bundle was
 	err       error            // why the round failed
@@ -54,7 +56,7 @@ func newRound(c *Coordinator, conn *ofctrl.Conn, number uint64, now time.Time) *
 	r := &round{
 		c: c, conn: conn, number: number, began: now,
 		wake: make(chan struct{}, 1), counted: make(chan struct{}), kindKnown: make(chan struct{}), rowsRead: make(chan struct{}),
-		board: newBoard(c.gates, now), hands: make(map[string]*hand), all: new(bundle.Set),
+		board: newBoard(c.gates, now), hands: make(map[string]*hand), all: new(bundle.Set), left: make(map[string]*left),
 		ev: evidence{first: c.epochs == 1, opened: c.opened, expected: c.flows},
 	}
 	r.ctx, r.cancel = context.WithCancelCause(conn.Context())

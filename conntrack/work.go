@@ -80,7 +80,7 @@ func (r *round) call(g *gate, view *Round) error {
 // an error in it is the gate's.
 func (r *round) returned(g *gate, h *hand, err error) bool {
 	if err == nil {
-		msgs, _ := h.content()
+		msgs, _ := h.content(nil)
 		err = r.put(g.name, msgs)
 	}
 	r.c.mu.Lock()
