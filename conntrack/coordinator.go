@@ -121,6 +121,7 @@ type Coordinator struct {
 	opened  bool   // a round was open
 	flows   int    // what the last open round left
 	debt    debt
+	session *ofctrl.Session
 }
 
 // New returns a coordinator for one bridge of the flag's ovs-vswitchd. A nil
@@ -269,14 +270,28 @@ func (c *Coordinator) Opened(ctx context.Context) (epoch uint64, err error) {
 	return 0, err
 }
 
+// Follow tells the coordinator which session calls its Sync, so that Status can
+// say why there is no connection. It is not needed for anything else.
+func (c *Coordinator) Follow(s *ofctrl.Session) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.session = s
+}
+
 // Status returns where the coordinator stands.
 func (c *Coordinator) Status() Status {
 	c.mu.Lock()
-	r := c.round
+	r, session := c.round, c.session
 	c.mu.Unlock()
 	st := c.hist.current()
-	if r != nil && r.conn.Context().Err() == nil {
+	switch {
+	case r != nil && r.conn.Context().Err() == nil:
 		st.SilentSince = r.conn.SilentSince()
+	case session != nil && st.Phase == Connecting:
+		st.Waiting = "a connection to the switch"
+		if err := session.Status().Err; err != nil {
+			st.Err = err
+		}
 	}
 	return st
 }

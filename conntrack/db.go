@@ -12,8 +12,6 @@ import (
 // package ofctrltest has one in memory. Every call waits for the database to be
 // reachable as long as its context lasts.
 type DB interface {
-	// Bridge returns the Bridge row of a name.
-	Bridge(ctx context.Context, name string) (vswitch.Bridge, error)
 	// Bridges returns all Bridge rows.
 	Bridges(ctx context.Context) ([]vswitch.Bridge, error)
 	// FlowRestoreWait reads Open_vSwitch.other_config:flow-restore-wait from

@@ -96,15 +96,15 @@ func (r *round) awaitMend(ctx context.Context) error {
 	case errors.Is(err, ErrLate):
 		<-ctx.Done()
 		return context.Cause(ctx)
-	case !errors.Is(err, ErrController):
+	case !errors.Is(err, ErrController) && !errors.Is(err, ErrBridge):
 		return nil
 	}
 	ticker := time.NewTicker(r.c.opts.BackoffMax)
 	defer ticker.Stop()
 	for {
 		err := try(ctx, func(ctx context.Context) error {
-			bridge, err := r.c.flag.db.Bridge(ctx, r.c.opts.Bridge)
-			if err == nil {
+			bridge, _, err := r.row(ctx)
+			if err == nil && !r.c.opts.Reinstall {
 				err = refuseController(bridge)
 			}
 			return err
@@ -123,5 +123,5 @@ func (r *round) awaitMend(ctx context.Context) error {
 // permanent reports whether nothing but a person, or the next epoch, can mend a
 // failed round.
 func permanent(err error) bool {
-	return errors.Is(err, ErrLate) || errors.Is(err, ErrController) || errors.Is(err, ErrGate)
+	return errors.Is(err, ErrLate) || errors.Is(err, ErrController) || errors.Is(err, ErrBridge) || errors.Is(err, ErrGate)
 }

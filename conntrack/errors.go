@@ -12,9 +12,9 @@ import (
 var (
 	// ErrStarted refuses a gate that is declared after the first Sync.
 	ErrStarted = errors.New("conntrack: gates must be declared before the first Sync")
-	// ErrBridge is the error of every Sync with a Flag and without the name of
-	// the bridge.
-	ErrBridge = errors.New("conntrack: Options.Bridge is needed with a Flag")
+	// ErrBridge is wrapped by the error of every Sync with a Flag and without the
+	// name of the bridge, or with a name that is not the connected bridge's.
+	ErrBridge = errors.New("conntrack: Options.Bridge must name the bridge that is connected to")
 	// ErrGate is wrapped by the error for gates that can not work: a name
 	// twice, a gate after one that does not exist, a cycle, no function.
 	ErrGate = errors.New("conntrack: bad gate")
@@ -106,7 +106,7 @@ type ControllerError struct {
 // Error names the controller and the two ways to mend it.
 func (e *ControllerError) Error() string {
 	return fmt.Sprintf("conntrack: bridge %s has the primary controller %s: opening would delete all flows; "+
-		"make it a service controller ('ovs-vsctl set controller %s type=service'), remove it ('ovs-vsctl del-controller %s'), or set Options.Reinstall",
+		"make it a service controller ('ovs-vsctl set controller %s type=service'), remove it ('ovs-vsctl del-controller %s'), or have the flows installed again after the opening (Options.Reinstall; restore -reinstall)",
 		e.Bridge, e.Target, e.Bridge, e.Bridge)
 }
 

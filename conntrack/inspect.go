@@ -51,8 +51,8 @@ type Health struct {
 	Liberal      *bool
 }
 
-// New is how many packets were taken as invalid in the interval.
-func (h *Health) New() uint64 {
+// Invalid is how many packets were taken as invalid in the interval.
+func (h *Health) Invalid() uint64 {
 	var n uint64
 	for _, f := range h.Flows {
 		n += f.New
@@ -62,7 +62,7 @@ func (h *Health) New() uint64 {
 
 // Dropping reports whether tracked connections were dropped as invalid in the
 // interval.
-func (h *Health) Dropping() bool { return h.New() > 0 }
+func (h *Health) Dropping() bool { return h.Invalid() > 0 }
 
 // String says in words how tracked connections fare.
 func (h *Health) String() string {
@@ -71,7 +71,7 @@ func (h *Health) String() string {
 	case len(h.Flows) == 0:
 		b.WriteString("no flow drops ct_state=+inv: the switch does not tell whether packets are out of their connection")
 	case h.Dropping():
-		fmt.Fprintf(&b, "packets are being dropped as out of their connection (ct_state=+inv): %d in %v", h.New(), h.Interval)
+		fmt.Fprintf(&b, "packets are being dropped as out of their connection (ct_state=+inv): %d in %v", h.Invalid(), h.Interval)
 	case total > 0:
 		fmt.Fprintf(&b, "no packet was dropped as out of its connection in %v; %d were since the flows were added", h.Interval, total)
 	default:

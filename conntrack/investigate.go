@@ -4,6 +4,7 @@ package conntrack
 
 import (
 	"context"
+	"errors"
 	"sync"
 	"time"
 
@@ -79,12 +80,15 @@ func (r *round) readDatabase() {
 	var all []vswitch.Bridge
 	var set bool
 	err := r.retry(r.ctx, "the database", func(ctx context.Context) (err error) {
-		if bridge, err = db.Bridge(ctx, r.c.opts.Bridge); err == nil {
-			all, err = db.Bridges(ctx)
-		}
-		if err == nil {
+		if bridge, all, err = r.row(ctx); err == nil {
 			set, err = db.FlowRestoreWait(ctx)
 		}
+		r.update(func() {
+			r.wrong = nil
+			if errors.Is(err, ErrBridge) {
+				r.wrong = err
+			}
+		})
 		return err
 	})
 	if err != nil {

@@ -4,6 +4,7 @@ package conntrack
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 	"time"
@@ -103,10 +104,17 @@ func (r *round) awaitSiblings(ctx context.Context) error {
 func (r *round) clear(ctx context.Context, with opening) (again bool, err error) {
 	db := r.c.flag.db
 	var bridge vswitch.Bridge
+	var wrong error
 	err = r.retry(ctx, "the database", func(ctx context.Context) (err error) {
-		bridge, err = db.Bridge(ctx, r.c.opts.Bridge)
+		bridge, _, err = r.row(ctx)
+		if wrong = nil; errors.Is(err, ErrBridge) {
+			wrong, err = err, nil
+		}
 		return err
 	})
+	if err == nil {
+		err = wrong
+	}
 	if err != nil {
 		return false, err
 	}

@@ -42,6 +42,7 @@ type round struct {
 	kind      Kind
 	bridge    vswitch.Bridge
 	known     bool             // bridge, skips, dark and ev.flag were read
+	wrong     error            // Options.Bridge does not name the connected bridge
 	skips     bool             // no bridge of the flag is to be held
 	dark      []string         // bridges of the ovs-vswitchd without coordinator
 	hands     map[string]*hand // of released gates
@@ -277,6 +278,7 @@ func (r *round) settle(ctx context.Context) error {
 	select {
 	case <-r.rowsRead:
 	case <-patience.C:
+		return r.checkRow()
 	case <-ctx.Done():
 		return context.Cause(ctx)
 	}

@@ -54,6 +54,8 @@ type Status struct {
 	// Notes are remarks on the round for a person.
 	Notes []string
 	// Err is why the round failed, or the last error of what is being retried.
+	// Why the last try to connect failed only Coordinator.Status says, after
+	// Follow; it is no change.
 	Err error
 }
 

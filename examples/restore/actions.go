@@ -103,7 +103,7 @@ func (o *options) inspectConnections(ctx context.Context, env *cli.Env) (int, er
 		for _, f := range h.Flows {
 			flows = append(flows, flow(f))
 		}
-		env.JSON(health{h.Dropping(), h.New(), h.Interval.Milliseconds(), flows, h.Entries, h.Max, h.Liberal, h.String()})
+		env.JSON(health{h.Dropping(), h.Invalid(), h.Interval.Milliseconds(), flows, h.Entries, h.Max, h.Liberal, h.String()})
 		return nil
 	})
 }

@@ -4,6 +4,7 @@ package main
 
 import (
 	"context"
+	"fmt"
 	"iter"
 	"os"
 
@@ -52,6 +53,7 @@ func (o *options) coordinate(ctx context.Context, env *cli.Env, flag *conntrack.
 		Logger: env.Logger,
 	})
 	session := ofctrl.NewSession(o.sw.OpenFlow(), &ofctrl.SessionOptions{Options: *options, Sync: coordinator.Sync})
+	coordinator.Follow(session)
 	d := newDesk(env, coordinator, session)
 	if err := d.declare(o.gates, o.flows); err != nil {
 		return 0, err
@@ -65,8 +67,12 @@ func (o *options) coordinate(ctx context.Context, env *cli.Env, flag *conntrack.
 		defer context.AfterFunc(ctx, stop)()
 		return f.follow(ctx, all)
 	}, d.run, session.Run)
-	if err != nil && ctx.Err() == nil {
+	st := coordinator.Status()
+	switch {
+	case err != nil && ctx.Err() == nil:
 		f.failed(err)
+	case err != nil && st.Phase == conntrack.Connecting && st.Err != nil:
+		err = fmt.Errorf("%w while waiting for a connection: %w", err, st.Err)
 	}
 	return f.code, err
 }
