@@ -128,6 +128,15 @@ func (c *crowd) close() {
 	c.work.Wait()
 }
 
+// report tells of the connections that fare worst.
+func (c *crowd) report() {
+	for i, s := range c.streams {
+		if silent := s.silence(); silent > 2*time.Second || s.err() != nil {
+			logf("connection of %s: silent for %d ms, %v", c.w.pods[i+1].port, silent.Milliseconds(), s.err())
+		}
+	}
+}
+
 // stopped counts the flows in the kernel that drop while ovs-vswitchd is down.
 // They are what its stop has made of the flows of live connections.
 func (c *crowd) stopped(ctx context.Context) error {
@@ -173,8 +182,11 @@ func busyRestarts(ctx context.Context, w *world, rounds int, restart func(ctx co
 			return nil, err
 		}
 		bounded, cancel := context.WithTimeout(ctx, 2*patience)
-		o.alive += alive(bounded, c.streams...)
+		n := alive(bounded, c.streams...)
 		cancel()
+		if o.alive += n; n < len(c.streams) {
+			c.report()
+		}
 		var longest time.Duration
 		for _, s := range c.streams {
 			longest = max(longest, s.silence())
