@@ -5,22 +5,13 @@ package ofctrl
 import (
 	"context"
 	"net"
-	"path/filepath"
-	"strings"
 
 	"github.com/Microsoft/go-winio"
 )
 
-// pipePrefix is where Windows keeps local named pipes.
-const pipePrefix = `\\.\pipe\`
-
-// socketFile is the named pipe that stands for a Unix socket on Windows: the
-// path without its slashes. Open vSwitch 3.x, lib/stream-windows.c:windows_open.
+// socketFile is the named pipe of a path, see pipeName.
 func socketFile(path string) endpoint {
-	if !strings.Contains(path, ":") {
-		path = filepath.ToSlash(filepath.Join(rundir(), path))
-	}
-	return endpoint{network: "pipe", address: pipePrefix + strings.NewReplacer("/", "", `\`, "").Replace(path)}
+	return endpoint{network: "pipe", address: pipeName(rundir(), path)}
 }
 
 func dialEndpoint(ctx context.Context, e endpoint) (net.Conn, error) {

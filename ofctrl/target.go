@@ -31,6 +31,10 @@ type Connector interface {
 //	ssl:HOST[:PORT]    with Options.TLS
 //	NAME               a bridge name: its .mgmt socket in $OVS_RUNDIR
 //
+// On Windows a PATH is the named pipe that Open vSwitch makes of it, and
+// OVS_RUNDIR has to be set. What is there is built but never run against an Open
+// vSwitch of Windows; the tests cover the names alone.
+//
 // See ovs-ofctl(8) and lib/vconn.c.
 type Target string
 

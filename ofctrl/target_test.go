@@ -85,6 +85,19 @@ func TestPassiveAddresses(t *testing.T) {
 	}
 }
 
+func TestPipeNames(t *testing.T) {
+	for path, want := range map[string]string{
+		"br0.mgmt":                        `\\.\pipe\C:ovsrunbr0.mgmt`,
+		`sub\br0.mgmt`:                    `\\.\pipe\C:ovsrunsubbr0.mgmt`,
+		`D:\run\br0.mgmt`:                 `\\.\pipe\D:runbr0.mgmt`,
+		"C:/ovs/run/br0.mgmt":             `\\.\pipe\C:ovsrunbr0.mgmt`,
+		"/run/openvswitch/br0.mgmt":       `\\.\pipe\runopenvswitchbr0.mgmt`,
+		`\run\openvswitch\br0.controller`: `\\.\pipe\runopenvswitchbr0.controller`,
+	} {
+		require.Equal(t, want, pipeName(`C:\ovs\run`, path), path)
+	}
+}
+
 func TestBridgeNames(t *testing.T) {
 	for _, name := range []string{"", "../br0", "a b", "tcp:1.2.3.4"} {
 		_, err := Dial(t.Context(), string(Bridge(name)), nil)

@@ -16,11 +16,13 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"sync"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/flowgate/flowgate/internal/hostile"
 	"github.com/flowgate/flowgate/internal/ovssandbox"
 	"github.com/flowgate/flowgate/ofctrl"
 )
@@ -113,6 +115,10 @@ func TestOVSOverTCP(t *testing.T) {
 		require.NoError(t, err)
 		c := dialWhenUp(t, fmt.Sprintf("tcp:[%s]:%d", host, port), nil)
 		require.NoError(t, c.Barrier(testContext(t)))
+		if host == "127.0.0.1" { // the one that localhost always stands for
+			c = dialWhenUp(t, fmt.Sprintf("tcp:localhost:%d", port), nil)
+			require.NoError(t, c.Barrier(testContext(t)))
+		}
 	}
 }
 
@@ -229,6 +235,42 @@ func TestListener(t *testing.T) {
 	require.ErrorIs(t, err, ofctrl.ErrAddress)
 	_, err = ofctrl.Listen(t.Context(), "tcp:1", nil)
 	require.ErrorIs(t, err, ofctrl.ErrAddress)
+}
+
+// A peer that accepts and says nothing is bounded in the TLS handshake too.
+func TestTLSWithASilentPeer(t *testing.T) {
+	ln, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	defer ln.Close()
+	ca := newAuthority(t)
+	_, err = ofctrl.Dial(testContext(t), "ssl:"+ln.Addr().String(), &ofctrl.Options{
+		TLS: ca.config(t, "agent", 2), HandshakeTimeout: 50 * time.Millisecond,
+	})
+	require.ErrorIs(t, err, os.ErrDeadlineExceeded)
+	require.ErrorContains(t, err, "hello")
+}
+
+// A hundred switches connect at once; each is a Conn of its own.
+func TestListenerWithManySwitches(t *testing.T) {
+	const n = 100
+	ln := listen(t, "punix:"+filepath.Join(t.TempDir(), "sock"), nil)
+	var switches sync.WaitGroup
+	defer switches.Wait()
+	for range n {
+		switches.Go(func() {
+			nc, err := net.Dial(ln.Addr().Network(), ln.Addr().String())
+			require.NoError(t, err)
+			peer := hostile.On(t, nc)
+			peer.Handshake()
+			peer.Barriers()
+		})
+	}
+	for range n {
+		c, err := ln.Accept(testContext(t))
+		require.NoError(t, err)
+		defer c.Close()
+		require.NoError(t, c.Barrier(testContext(t)))
+	}
 }
 
 func TestTLSFilesThatAreWrong(t *testing.T) {
