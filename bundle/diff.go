@@ -26,6 +26,8 @@ func diff(ctx context.Context, conn *ofctrl.Conn, scope Scope, desired iter.Seq[
 		return nil, err
 	}
 	d := newDiffer(conn, scope, o)
+	d.ahead = dumpAhead(ctx, conn, aheadMost, scope.requests()...)
+	defer func() { d.ahead.stop() }()
 	if err := d.readDesired(desired); err != nil {
 		return nil, err
 	}
@@ -47,10 +49,11 @@ func diff(ctx context.Context, conn *ofctrl.Conn, scope Scope, desired iter.Seq[
 }
 
 // differ compares what is desired with what the switch has. It reads what is
-// desired first, then the switch's tables as they come, of which it keeps only
-// what is to be deleted.
+// desired first, while the switch makes the dump, then the switch's tables as
+// they come, of which it keeps only what is to be deleted.
 type differ struct {
 	conn     *ofctrl.Conn
+	ahead    *aheadDump
 	scope    Scope
 	plan     *Plan
 	progress func(Progress)
@@ -119,27 +122,32 @@ func (d *differ) readDesired(desired iter.Seq[ofctrl.Message]) error {
 
 // readFlows compares the flows in the scope as they are dumped.
 func (d *differ) readFlows(ctx context.Context) error {
-	for _, table := range d.scope.tables() {
-		request := ofp.AllFlows
-		request.Table, request.Cookie, request.CookieMask = table, d.scope.Cookie, d.scope.CookieMask
-		if err := dumpFlows(ctx, d.conn, request, d.compare); err != nil {
-			return err
-		}
+	if !d.ahead.read() {
+		d.ahead.stop()
+		d.ahead = dumpAhead(ctx, d.conn, aheadMost, d.scope.requests()...)
+		d.ahead.read()
 	}
-	return nil
+	return d.ahead.each(d.compare)
 }
 
-func (d *differ) compare(have *Flow) {
+// compare compares a flow that the switch has; unread says what of it could not
+// be read.
+func (d *differ) compare(have *Flow, unread *flowtext.FlowError) {
 	if have.Table == ofp.TableInternal {
 		return
 	}
 	if d.seen++; d.seen%progressEvery == 0 {
 		d.progress(Progress{Stage: StageRead, Read: d.seen})
 	}
+	if unread != nil && !unread.MatchKnown {
+		d.plan.Unreadable = append(d.plan.Unreadable,
+			fmt.Errorf("bundle: table=%d,priority=%d,cookie=%#x: %w", have.Table, have.Priority, have.Cookie, unread))
+		return
+	}
 	d.key = have.AppendKey(append(d.key[:0], slotFlow))
 	if i, ok := d.index[slot(d.key)]; ok {
 		d.present[i] = differs
-		if sameFlow(d.desired.at(i).raw, have) {
+		if unread == nil && sameFlow(d.desired.at(i).raw, have) {
 			d.present[i] = same
 		}
 		return
@@ -176,8 +184,10 @@ func (d *differ) readDefaultFlow(ctx context.Context) error {
 	}
 	request := ofp.AllFlows
 	request.Table, request.CookieMask, request.OutPort = 0, ^uint64(0), flowtext.PortNormal
-	return dumpFlows(ctx, d.conn, request, func(have *Flow) {
-		if have.Priority == 0 && have.Match.IsZero() && isNormal(have.Actions) {
+	dump := dumpAhead(ctx, d.conn, aheadMost, request)
+	defer dump.stop()
+	return dump.each(func(have *Flow, unread *flowtext.FlowError) {
+		if unread == nil && have.Priority == 0 && have.Match.IsZero() && isNormal(have.Actions) {
 			d.gone = append(d.gone, leftover{slot: defaultSlot})
 		}
 	})
@@ -222,10 +232,13 @@ func (d *differ) readGroups(ctx context.Context) error {
 	}
 	for _, id := range ask {
 		for have, err := range dumpGroups(ctx, d.conn, id) {
-			if err != nil {
+			there := &have
+			if _, unread := errors.AsType[*flowtext.GroupError](err); unread {
+				there = nil
+			} else if err != nil {
 				return err
 			}
-			d.groupThere(groupSlot(have.ID), &have)
+			d.groupThere(groupSlot(have.ID), there)
 		}
 	}
 	return nil

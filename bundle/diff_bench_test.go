@@ -11,7 +11,6 @@ import (
 
 	"github.com/flowgate/flowgate/internal/bench"
 	"github.com/flowgate/flowgate/ofctrl"
-	"github.com/flowgate/flowgate/ofctrl/flowtext"
 )
 
 // BenchmarkDiffer is what a Replace costs on this side of the connection: to
@@ -43,12 +42,7 @@ func BenchmarkDiffer(b *testing.B) {
 		b.ReportAllocs()
 		index()
 		for b.Loop() {
-			for f, err := range flowtext.DecodeFlowStats(body) {
-				if err != nil {
-					b.Fatal(err)
-				}
-				d.compare(&f)
-			}
+			require.NoError(b, eachFlow(body, d.compare))
 		}
 	})
 }

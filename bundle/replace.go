@@ -20,6 +20,9 @@ import (
 // (table 0, priority 0, no match, actions NORMAL) goes in the same bundle
 // unless it is desired or table 0 is out of the scope.
 //
+// A flow with an action that this version of the library does not know counts as
+// different. One whose match it does not know stays, and is in Plan.Unreadable.
+//
 // Meters can not be in a bundle: they are added and changed before it, deleted
 // after it, and restored if it fails.
 //
@@ -33,7 +36,7 @@ func Replace(ctx context.Context, conn *ofctrl.Conn, scope Scope, desired iter.S
 	if err != nil {
 		return nil, err
 	}
-	if plan.Empty() {
+	if plan.nothing() {
 		return plan, nil
 	}
 	return plan, plan.change.apply(ctx, conn, plan.meters, o)

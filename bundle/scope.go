@@ -29,7 +29,8 @@ type Scope struct {
 	// no cookie.
 	Meters bool
 	// Keep, if set, is asked of each flow in the scope that is not desired;
-	// those that it returns true for stay: learned ones, for instance.
+	// those that it returns true for stay: learned ones, for instance. A flow
+	// whose actions can not be read has none here.
 	Keep func(Flow) bool
 	// Flows says that every flow of the bridge is meant, and All that the whole
 	// bridge is, its groups and meters included. A Scope that has none of
@@ -83,6 +84,17 @@ func (s Scope) tables() []uint8 {
 		return []uint8{ofp.TableAll}
 	}
 	return s.Tables
+}
+
+// requests ask for the flows in the scope.
+func (s Scope) requests() []ofp.FlowRequest {
+	var list []ofp.FlowRequest
+	for _, table := range s.tables() {
+		r := ofp.AllFlows
+		r.Table, r.Cookie, r.CookieMask = table, s.Cookie, s.CookieMask
+		list = append(list, r)
+	}
+	return list
 }
 
 // Count asks the switch for the number of flows in the scope. It costs the
