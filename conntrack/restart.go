@@ -7,9 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"runtime"
-	"strconv"
-	"strings"
 	"time"
 )
 
@@ -30,7 +27,11 @@ var ErrNotArmed = errors.New("conntrack: flow-restore-wait is not set after it w
 // A round that finds the switch held after it was stopped in another way has a
 // note on that in Status.
 //
-// If ovs-vswitchd does not run it is only started. On an error it may be down;
+// The process is the one that holds the lock on pidfile, as every daemon of Open
+// vSwitch does as long as it lives (lib/daemon-unix.c:make_pidfile), whatever its
+// name; the number in the file is not used. So a pidfile that was left behind
+// harms nobody, and it works from another container that has the file and sees
+// the process. If ovs-vswitchd does not run it is only started. On an error it may be down;
 // the flag then stays set, so whoever starts it finds it held. It works on Linux
 // only, on the machine that ovs-vswitchd runs on.
 func (f *Flag) Restart(ctx context.Context, pidfile string, start func(context.Context) error) error {
@@ -56,28 +57,11 @@ func (f *Flag) Restart(ctx context.Context, pidfile string, start func(context.C
 	return nil
 }
 
-// vswitchdName is the name of the process: one that has got the number of an
-// ovs-vswitchd that was killed is left alone, as the pidfile stays behind.
-const vswitchdName = "ovs-vswitchd"
-
-// kill ends the ovs-vswitchd that the pidfile names and waits for its end.
+// kill ends the ovs-vswitchd that has the pidfile and waits for its end.
 func kill(ctx context.Context, pidfile string) error {
-	if runtime.GOOS != "linux" {
-		return fmt.Errorf("stop ovs-vswitchd on %s: %w", runtime.GOOS, errors.ErrUnsupported)
-	}
-	text, err := os.ReadFile(pidfile)
-	if errors.Is(err, os.ErrNotExist) {
-		return nil
-	}
-	if err != nil {
+	pid, err := holder(pidfile)
+	if err != nil || pid == 0 {
 		return err
-	}
-	pid, err := strconv.Atoi(strings.TrimSpace(string(text)))
-	if err != nil || pid <= 1 {
-		return fmt.Errorf("no process id in %s", pidfile)
-	}
-	if !isVswitchd(pid) {
-		return nil
 	}
 	process, err := os.FindProcess(pid)
 	if err == nil {
@@ -86,39 +70,29 @@ func kill(ctx context.Context, pidfile string) error {
 	if err != nil && !errors.Is(err, os.ErrProcessDone) {
 		return fmt.Errorf("stop ovs-vswitchd: %w", err)
 	}
-	if err := until(ctx, func() bool { return !isVswitchd(pid) }); err != nil {
+	// It is gone when its files are closed, its lock and its datapath among them.
+	err = until(ctx, func() (bool, error) {
+		now, err := holder(pidfile)
+		return now != pid, err
+	})
+	if err != nil {
 		return fmt.Errorf("ovs-vswitchd (pid %d) does not end: %w", pid, err)
 	}
 	return nil
 }
 
 // until looks at a condition again and again.
-func until(ctx context.Context, condition func() bool) error {
+func until(ctx context.Context, condition func() (bool, error)) error {
 	ticker := time.NewTicker(5 * time.Millisecond)
 	defer ticker.Stop()
-	for !condition() {
+	for {
+		if done, err := condition(); done || err != nil {
+			return err
+		}
 		select {
 		case <-ticker.C:
 		case <-ctx.Done():
 			return context.Cause(ctx)
 		}
 	}
-	return nil
-}
-
-// isVswitchd reports whether a process runs and is an ovs-vswitchd. One that has
-// ended stays a zombie until its parent takes note; when that is the last of its
-// threads, its files are closed, the lock on the pidfile among them.
-func isVswitchd(pid int) bool {
-	dir := fmt.Sprintf("/proc/%d/", pid)
-	stat, err := os.ReadFile(dir + "stat") // proc(5): pid (comm) state ...
-	if err != nil {
-		return false
-	}
-	name, rest, _ := strings.Cut(string(stat), ") ")
-	if !strings.HasSuffix(name, "("+vswitchdName) {
-		return false
-	}
-	threads, err := os.ReadDir(dir + "task")
-	return err == nil && (len(threads) > 1 || !strings.HasPrefix(rest, "Z") && !strings.HasPrefix(rest, "X"))
 }

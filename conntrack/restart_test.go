@@ -50,12 +50,17 @@ func TestOVSRestart(t *testing.T) {
 	s.inject()
 	s.requireSent(1)
 
-	// A pidfile that was left behind names a process of another kind, or none.
+	// A pidfile that was left behind names a process of another kind.
 	require.NoError(t, s.Vswitchd().Kill(within(t)))
 	require.NoError(t, os.WriteFile(pidfile, []byte(strconv.Itoa(os.Getpid())+"\n"), 0o600))
 	failed := errors.New("does not start")
 	require.ErrorIs(t, flag.Restart(within(t), pidfile, func(context.Context) error { return failed }), failed)
-	require.NoError(t, os.WriteFile(pidfile, []byte("what\n"), 0o600))
-	require.ErrorContains(t, flag.Restart(within(t), pidfile, s.Vswitchd().Start), "no process id")
 	require.NoError(t, flag.Restart(within(t), pidfile+"-not-there", s.Vswitchd().Start))
+
+	// Neither the number in the file nor the name of the process counts.
+	before = s.Vswitchd().PID()
+	require.NoError(t, os.WriteFile(pidfile, []byte("what\n"), 0o600))
+	require.NoError(t, flag.Restart(within(t), pidfile, start))
+	require.NotEqual(t, before, s.Vswitchd().PID())
+	require.ErrorIs(t, flag.Restart(within(t), t.TempDir()+"/a/b", func(context.Context) error { return failed }), failed)
 }
