@@ -123,7 +123,9 @@ func (a *agent) followPorts(ctx context.Context) error {
 				a.log.Warnf("port %s: %v", e.Port.Name, err) // what changes, or the next epoch, brings it again
 				continue
 			}
-			a.marker.add(e.Port.Name)
+			if _, ok := a.markable(e.Port.Name); ok {
+				a.marker.add(e.Port.Name)
+			}
 		}
 	}
 	return ctx.Err()

@@ -95,15 +95,19 @@ func (a *agent) markPorts(ctx context.Context) error {
 	}
 }
 
+// markable returns a port that lacks nothing but the mark. What else it lacks
+// brings it again.
+func (a *agent) markable(name string) (portstatus.Port, bool) {
+	port, ok, err := a.tracker.Get(name)
+	return port, err == nil && ok && port.Live && !port.Installed && a.flows.Confirmed(name, port.Epoch)
+}
+
 // mark marks a port whose flows the switch has confirmed in the epoch in which
 // the datapath has settled. It reports false for a port of a later epoch.
 func (a *agent) mark(ctx context.Context, name string, epoch uint64) bool {
-	port, ok, err := a.tracker.Get(name)
-	if err != nil || !ok || port.Epoch > epoch {
-		return err != nil || !ok
-	}
-	if !port.Live || port.Installed || !a.flows.Confirmed(name, port.Epoch) {
-		return true // what it lacks brings it again
+	port, ok := a.markable(name)
+	if !ok || port.Epoch > epoch {
+		return !ok
 	}
 	if err := a.tracker.MarkInstalled(ctx, port); err != nil {
 		a.log.Infof("port %s: %v", name, err)
