@@ -38,12 +38,20 @@ $(GOLANGCI_LINT):
 fmt: $(GOLANGCI_LINT) ## format the code
 	$(GOLANGCI_LINT) fmt
 
+.PHONY: e2e-deps
+e2e-deps: deps ## install ip and tc, which the emulated machines need, if they are missing (Debian, Ubuntu)
+	@test -x /sbin/tc || test -x /usr/sbin/tc || { \
+		echo "installing iproute2"; \
+		sudo=$$([ "$$(id -u)" = 0 ] || echo sudo); \
+		$$sudo apt-get update -qq && \
+		DEBIAN_FRONTEND=noninteractive $$sudo apt-get install -y -qq --no-install-recommends iproute2; }
+
 .PHONY: e2e
-e2e: deps ## field reports replayed on the kernel's datapath, in emulated machines
+e2e: e2e-deps ## field reports replayed on the kernel's datapath, in emulated machines
 	go run ./internal/vmtest/e2e $(E2EFLAGS)
 
 .PHONY: e2e-short
-e2e-short: deps ## the same with fewer rounds, connections and ports
+e2e-short: e2e-deps ## the same with fewer rounds, connections and ports: part of CI
 	go run ./internal/vmtest/e2e -short $(E2EFLAGS)
 
 .PHONY: long

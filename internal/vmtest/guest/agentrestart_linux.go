@@ -52,7 +52,7 @@ func agentRestart(ctx context.Context, env *environment) (string, error) {
 		resets += countResets(before, after)
 	}
 	lines, lost := t.tcp.finish(ctx)
-	ended, cancel := context.WithTimeout(ctx, 3*time.Second)
+	ended, cancel := context.WithTimeout(ctx, late)
 	defer cancel()
 	datagrams, lostUDP := t.udp.finish(ended)
 	figures := fmt.Sprintf("%d restarts: TCP %d of %d lines lost, UDP %d of %d, counters reset %d of %d flows",

@@ -181,7 +181,7 @@ func busyRestarts(ctx context.Context, w *world, rounds int, restart func(ctx co
 		if err := w.ovs.settle(ctx); err != nil {
 			return nil, err
 		}
-		bounded, cancel := context.WithTimeout(ctx, 2*patience)
+		bounded, cancel := context.WithTimeout(ctx, patience)
 		n := alive(bounded, c.streams...)
 		cancel()
 		if o.alive += n; n < len(c.streams) {

@@ -154,7 +154,7 @@ func connectWhen(ctx context.Context, env *environment,
 	if err != nil {
 		return nil, err
 	}
-	if f.lost, err = lost(ctx, w.pods); err != nil {
+	if f.lost, err = lost(ctx, w.pods, segments{}); err != nil {
 		return nil, err
 	}
 	return f, w.connectAgain(ctx, f.steady)

@@ -11,9 +11,13 @@ import (
 	"time"
 )
 
-// answerDelay is how late the server's SYN-ACK is. The switch has to be back
-// before it.
-const answerDelay = 6 * time.Second
+// answerDelay is how late the server's SYN-ACK is: the switch has to be back
+// before it. That is measured by a restart.
+func (w *world) answerDelay(ctx context.Context) (time.Duration, error) {
+	began := time.Now()
+	err := w.restartWithoutFlag(ctx)
+	return max(6*time.Second, 4*time.Since(began)).Round(time.Second), err
+}
 
 // halfOpen is a connection whose SYN has passed conntrack before the restart of
 // ovs-vswitchd, and whose SYN-ACK comes after it.
@@ -24,8 +28,9 @@ type halfOpen struct {
 	sent   time.Time
 }
 
-// connectSlowly sends the SYN and returns when it has passed.
-func (w *world) connectSlowly(ctx context.Context) (*halfOpen, error) {
+// connectSlowly sends the SYN and returns when it has passed. The answer to it
+// takes the delay.
+func (w *world) connectSlowly(ctx context.Context, delay time.Duration) (*halfOpen, error) {
 	l, err := w.pods[1].listen(8000)
 	if err != nil {
 		return nil, err
@@ -41,7 +46,7 @@ func (w *world) connectSlowly(ctx context.Context) (*halfOpen, error) {
 	}
 	_ = accepted.Close()
 	_ = warm.Close()
-	_, err = run(ctx, "tc", "-n", w.pods[1].port, "qdisc", "add", "dev", "eth0", "root", "netem", "delay", answerDelay.String())
+	_, err = run(ctx, "tc", "-n", w.pods[1].port, "qdisc", "add", "dev", "eth0", "root", "netem", "delay", delay.String())
 	if err != nil {
 		return nil, errors.Join(err, l.Close())
 	}
@@ -111,10 +116,14 @@ func halfOpenUnprotected(ctx context.Context, _ *environment) (string, error) {
 		return "", err
 	}
 	defer w.close()
+	delay, err := w.answerDelay(ctx)
+	if err != nil {
+		return "", err
+	}
 	if err := w.ovs.addFlows(ctx, reportFlows); err != nil {
 		return "", err
 	}
-	h, err := w.connectSlowly(ctx)
+	h, err := w.connectSlowly(ctx, delay)
 	if err != nil {
 		return "", err
 	}
@@ -147,12 +156,20 @@ func halfOpenProtected(ctx context.Context, _ *environment) (string, error) {
 		return "", err
 	}
 	defer w.close()
-	h, err := w.connectSlowly(ctx)
+	before := w.agent.told()
+	delay, err := w.answerDelay(ctx)
+	if err != nil {
+		return "", err
+	}
+	if err := w.agent.installed(ctx, w.pods, before); err != nil {
+		return "", err
+	}
+	h, err := w.connectSlowly(ctx, delay)
 	if err != nil {
 		return "", err
 	}
 	defer h.close()
-	before := w.agent.told()
+	before = w.agent.told()
 	if err := w.ovs.flag.Restart(ctx, pidFile, w.ovs.start); err != nil {
 		return "", err
 	}

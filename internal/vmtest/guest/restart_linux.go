@@ -18,7 +18,9 @@ const (
 	// nothing protects the restart.
 	unprotected = 2 * time.Second
 	// patience is how long a connection that is alive may take to show it.
-	patience = 20 * time.Second
+	patience = time.Minute
+	// late is how long a datagram that is not lost may be under way.
+	late = 10 * time.Second
 	// stuckAfter is how long a connection is silent that is taken for stuck.
 	stuckAfter = 5 * time.Second
 )
@@ -116,7 +118,7 @@ func restartProtected(ctx context.Context, env *environment) (string, error) {
 	}
 	longest := t.tcp.silence()
 	lines, lost := t.tcp.finish(ctx)
-	ended, cancel := context.WithTimeout(ctx, 3*time.Second)
+	ended, cancel := context.WithTimeout(ctx, late)
 	defer cancel()
 	datagrams, lostUDP := t.udp.finish(ended)
 	figures := fmt.Sprintf("%d restarts: connection alive, TCP %d of %d lines lost, UDP %d of %d, +inv %d, by the default flow %d, longest silence %d ms",

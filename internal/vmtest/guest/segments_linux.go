@@ -66,23 +66,24 @@ func total(pods []*pod) (sum segments, err error) {
 	return sum, nil
 }
 
-// lost is how many TCP segments that the pods have sent to one another never
-// came. A packet that is only late is none of them, however slow the machine is:
+// lost is how many TCP segments that the pods have sent to one another, since
+// they were before, never came. A packet that is only late is none of them, however slow the machine is:
 // that is waited for.
-func lost(ctx context.Context, pods []*pod) (int, error) {
+func lost(ctx context.Context, pods []*pod, before segments) (int, error) {
 	n, same := -1, 0
 	for same < 10 {
 		s, err := total(pods)
 		if err != nil {
 			return 0, err
 		}
-		if s.sent == s.received {
+		missing := s.sent - before.sent - (s.received - before.received)
+		if missing == 0 {
 			return 0, nil
 		}
-		if s.sent-s.received == n {
+		if missing == n {
 			same++
 		} else {
-			n, same = s.sent-s.received, 0
+			n, same = missing, 0
 		}
 		if err := pause(ctx, 500*time.Millisecond); err != nil {
 			return 0, err
