@@ -18,6 +18,21 @@
 //
 // Switches that connect to the agent are taken with [Listen].
 //
+// # What there is
+//
+// Any message can be sent: those of package flowtext, of libOpenflow, a
+// [RawMessage]. [Conn.Exec] sends what has no reply and names what is refused,
+// [Conn.Pipeline] does so for very many, [Conn.Do] and [Conn.Multipart] ask, and
+// [Conn.Send] waits for nothing. For all or nothing there is package bundle.
+//
+// What is asked often has methods of its own: [Conn.DumpFlows],
+// [Conn.CountFlows], [Conn.MonitorFlows], [Conn.DumpGroups], [Conn.Ports],
+// [Conn.Queues], [Conn.Tables], [Conn.Meters], their counters and features. So
+// have what a switch is told ([Conn.SetRole], [Conn.SetAsync], [PacketOut],
+// [PortMod], [TableMod], [MeterMod], [TLVMod]) and what it sends by itself:
+// subscribe with [Conn.Subscribe] or [Session.Subscribe] and read a [Frame] with
+// [Frame.PacketIn], [Frame.PortStatus], [Frame.FlowRemoved] and their like.
+//
 // # Order
 //
 // One goroutine reads the connection and hands on what it reads in the order of
@@ -29,9 +44,9 @@
 // # Answers
 //
 // A request ends in exactly one of four ways: its reply, a [*SwitchError], an
-// error that is [ErrClosed] with the cause, or the error of its context. For
-// the last two the switch may or may not have acted; [SafeToRetry] reports the
-// cases where nothing of the request was sent.
+// error that is [ErrClosed] with the cause, or the cause of its context's end
+// ([context.Cause]). For the last two the switch may or may not have acted;
+// [SafeToRetry] reports the cases where nothing of the request was sent.
 //
 // # What never waits
 //

@@ -159,6 +159,46 @@ func ExampleConn_Pipeline() {
 	// 3000 flows
 }
 
+// What flows there are, and then each change of them, whoever makes it.
+func ExampleConn_MonitorFlows() {
+	sw := fakeSwitch()
+	defer sw.Close()
+	ctx := context.Background()
+	conn, other := dialFake(ctx, sw), dialFake(ctx, sw)
+	defer conn.Close()
+	defer other.Close()
+
+	must(conn.Exec(ctx, flow("table=3,udp,actions=output:2")))
+	for u, err := range conn.MonitorFlows(ctx, ofctrl.AllFlows(), nil) {
+		must(err)
+		switch u.Event {
+		case ofctrl.FlowsSynced:
+			fmt.Println("the picture is complete")
+			must(other.Exec(ctx, flow("table=3,tcp,actions=drop")))
+			continue
+		case ofctrl.FlowInitial, ofctrl.FlowAdded:
+			match, err := flowtext.DecodeMatch(u.Match)
+			must(err)
+			fmt.Println(u.Event, u.Table, match)
+		}
+		if u.Event == ofctrl.FlowAdded {
+			break
+		}
+	}
+	// Output:
+	// INITIAL 3 udp
+	// the picture is complete
+	// ADDED 3 tcp
+}
+
+func dialFake(ctx context.Context, sw *ofctrltest.Switch) *ofctrl.Conn {
+	nc, err := sw.Connect(ctx, nil)
+	must(err)
+	conn, err := ofctrl.Client(ctx, nc, nil)
+	must(err)
+	return conn
+}
+
 // Switches that connect to us, as `ovs-vsctl set-controller br-int
 // tcp:127.0.0.1:6653` makes them: each is a Conn.
 func ExampleListen() {

@@ -12,7 +12,7 @@ import (
 	"github.com/flowgate/flowgate/internal/ofp"
 )
 
-// MeterFlags say how a meter works. OpenFlow 1.5.1, 7.3.4.7.
+// MeterFlags say how a meter works: OFPT_METER_MOD, OpenFlow 1.5.1, 7.3.4.
 type MeterFlags uint16
 
 // The flags; one of the first two is needed.
@@ -43,7 +43,7 @@ type Meter struct {
 // MeterCommand says what a MeterMod does.
 type MeterCommand uint16
 
-// The commands of 7.3.4.7.
+// The commands of OFPT_METER_MOD.
 const (
 	MeterAdd    MeterCommand = 0
 	MeterModify MeterCommand = 1
@@ -64,7 +64,7 @@ const (
 	bandDSCPRemark = 2
 )
 
-// AppendBinary appends the message. OpenFlow 1.5.1, 7.3.4.7.
+// AppendBinary appends the message. OpenFlow 1.5.1, 7.3.4.
 func (m MeterMod) AppendBinary(b []byte) ([]byte, error) {
 	start := len(b)
 	b = ofp.AppendHeader(b, ofp.TypeMeterMod, 0)
@@ -89,7 +89,7 @@ func (m MeterMod) AppendBinary(b []byte) ([]byte, error) {
 func (m MeterMod) MarshalBinary() ([]byte, error) { return m.AppendBinary(nil) }
 
 // Meters yields the configuration of one meter, or of all with MeterAll.
-// OpenFlow 1.5.1, 7.3.5.12.
+// OFPMP_METER_DESC.
 func (c *Conn) Meters(ctx context.Context, id uint32) iter.Seq2[Meter, error] {
 	return entries(ctx, c, statsRequest(ofp.MultipartMeterConfig, &id), parseMeter)
 }
@@ -128,7 +128,7 @@ type MeterCounters struct {
 }
 
 // MeterStats yields the counters of one meter, or of all with MeterAll.
-// OpenFlow 1.5.1, 7.3.5.11.
+// OFPMP_METER_STATS.
 func (c *Conn) MeterStats(ctx context.Context, id uint32) iter.Seq2[MeterCounters, error] {
 	return entries(ctx, c, statsRequest(ofp.MultipartMeterStats, &id), parseMeterStats)
 }
@@ -161,7 +161,7 @@ type MeterFeatures struct {
 	MaxColor     uint8
 }
 
-// MeterFeatures asks what the datapath can do in meters. Open vSwitch answers
+// MeterFeatures asks what the datapath can do in meters: OFPMP_METER_FEATURES. Open vSwitch answers
 // in the form of OpenFlow 1.3 to 1.4, without the word that 1.5 added:
 // lib/ofp-meter.c:ofputil_encode_meter_features_reply.
 func (c *Conn) MeterFeatures(ctx context.Context) (MeterFeatures, error) {

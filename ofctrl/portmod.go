@@ -28,7 +28,7 @@ type PortMod struct {
 	Advertise uint32
 }
 
-// AppendBinary appends the message. OpenFlow 1.5.1, 7.3.4.5.
+// AppendBinary appends the message. OpenFlow 1.5.1, 7.3.4.
 func (m PortMod) AppendBinary(b []byte) ([]byte, error) {
 	start := len(b)
 	b = ofp.AppendHeader(b, ofp.TypePortMod, 0)

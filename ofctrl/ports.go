@@ -28,7 +28,7 @@ func newPort(p ofp.Port) Port {
 }
 
 // Ports asks for the description of every port, the bridge's own included. The
-// switch takes the picture at one moment. OpenFlow 1.5.1, 7.3.5.7.
+// switch takes the picture at one moment. OFPMP_PORT_DESC.
 func (c *Conn) Ports(ctx context.Context) iter.Seq2[Port, error] {
 	return func(yield func(Port, error) bool) {
 		for f, err := range c.Multipart(ctx, RawMessage(ofp.PortDescRequest(nil, 0, ofp.PortAny))) {

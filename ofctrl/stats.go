@@ -13,7 +13,7 @@ import (
 	"github.com/flowgate/flowgate/internal/ofp"
 )
 
-// SwitchDesc describes the switch. OpenFlow 1.5.1, 7.3.5.1.
+// SwitchDesc describes the switch: OFPMP_DESC, OpenFlow 1.5.1, 7.3.5.
 type SwitchDesc struct {
 	Manufacturer, Hardware, Software, Serial, Datapath string
 }
@@ -52,7 +52,7 @@ type TableStats struct {
 }
 
 // TableStats yields the counters of every table. It takes the switch no time,
-// however many flows there are. OpenFlow 1.5.1, 7.3.5.5.
+// however many flows there are. OFPMP_TABLE_STATS.
 func (c *Conn) TableStats(ctx context.Context) iter.Seq2[TableStats, error] {
 	return entries(ctx, c, statsRequest(ofp.MultipartTable, nil), parseTableStats)
 }
@@ -80,7 +80,7 @@ type PortStats struct {
 }
 
 // PortStats yields the counters of one port, or of all with PortAny. A port that
-// is not there is refused with OFPBRC_BAD_PORT. OpenFlow 1.5.1, 7.3.5.6.
+// is not there is refused with OFPBRC_BAD_PORT. OFPMP_PORT_STATS.
 func (c *Conn) PortStats(ctx context.Context, port uint32) iter.Seq2[PortStats, error] {
 	return entries(ctx, c, statsRequest(ofp.MultipartPortStats, &port), parsePortStats)
 }
@@ -117,7 +117,7 @@ type GroupStats struct {
 type BucketStats struct{ Packets, Bytes uint64 }
 
 // GroupStats yields the counters of one group, or of all with GroupAll.
-// OpenFlow 1.5.1, 7.3.5.8.
+// OFPMP_GROUP_STATS.
 func (c *Conn) GroupStats(ctx context.Context, group uint32) iter.Seq2[GroupStats, error] {
 	return entries(ctx, c, statsRequest(ofp.MultipartGroupStats, &group), parseGroupStats)
 }

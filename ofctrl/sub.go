@@ -54,6 +54,7 @@ type Event struct {
 // Full says what becomes of a Sub whose queue is full.
 type Full uint8
 
+// The ways to go on.
 const (
 	// MarkGap drops what does not fit and counts it in a Gap at its place.
 	MarkGap Full = iota

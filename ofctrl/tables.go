@@ -27,7 +27,7 @@ type TableConfig struct {
 	VacancyDown, VacancyUp uint8
 }
 
-// Bits of a table's configuration and its properties. OpenFlow 1.5.1, 7.3.4.1.
+// Bits of a table's configuration and its properties. OpenFlow 1.5.1, 7.3.4.
 const (
 	tableEviction      = 1 << 2
 	tableVacancyEvents = 1 << 3
@@ -47,7 +47,7 @@ type TableMod struct {
 	TableConfig
 }
 
-// AppendBinary appends the message. OpenFlow 1.5.1, 7.3.4.1.
+// AppendBinary appends the message. OpenFlow 1.5.1, 7.3.4.
 func (m TableMod) AppendBinary(b []byte) ([]byte, error) {
 	start := len(b)
 	b = ofp.AppendHeader(b, ofp.TypeTableMod, 0)

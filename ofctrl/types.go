@@ -7,15 +7,15 @@ import "github.com/flowgate/flowgate/internal/ofp"
 // Types of messages that a switch sends of its own accord, for SubOptions.Types
 // and Frame.Type. OpenFlow 1.5.1, 7.1.
 const (
-	TypeError          = uint8(ofp.TypeError)        // about a message that nobody waits for
-	TypeExperimenter   = uint8(ofp.TypeExperimenter) // NXT_PACKET_IN2 among them: Frame.PacketIn
-	TypePacketIn       = uint8(ofp.TypePacketIn)     // Frame.PacketIn
-	TypeFlowRemoved    = uint8(ofp.TypeFlowRemoved)  // Frame.FlowRemoved
-	TypePortStatus     = uint8(ofp.TypePortStatus)   // package portstatus
-	TypeMultipartReply = uint8(ofp.TypeMultipartReply)
-	TypeRoleStatus     = uint8(ofp.TypeRoleStatus) // Frame.RoleStatus
-	TypeTableStatus    = uint8(ofp.TypeTableStatus)
-	TypeRequestForward = uint8(ofp.TypeRequestForward)
+	TypeError          = uint8(ofp.TypeError)          // about a message that nobody waits for
+	TypeExperimenter   = uint8(ofp.TypeExperimenter)   // NXT_PACKET_IN2 among them: Frame.PacketIn
+	TypePacketIn       = uint8(ofp.TypePacketIn)       // Frame.PacketIn
+	TypeFlowRemoved    = uint8(ofp.TypeFlowRemoved)    // Frame.FlowRemoved
+	TypePortStatus     = uint8(ofp.TypePortStatus)     // Frame.PortStatus; better package portstatus
+	TypeMultipartReply = uint8(ofp.TypeMultipartReply) // of a flow monitor: Frame.FlowUpdates; better Conn.MonitorFlows
+	TypeRoleStatus     = uint8(ofp.TypeRoleStatus)     // Frame.RoleStatus
+	TypeTableStatus    = uint8(ofp.TypeTableStatus)    // Frame.TableStatus
+	TypeRequestForward = uint8(ofp.TypeRequestForward) // another connection's group or meter mod, whole, after the header
 )
 
 // Reserved port numbers. OpenFlow 1.5.1, 7.2.1.

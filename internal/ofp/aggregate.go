@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// Aggregate is the reply to an aggregate statistics request (7.3.5.4).
+// Aggregate is the reply to an aggregate statistics request (7.3.5).
 type Aggregate struct {
 	Packets, Bytes uint64
 	Flows          uint32

@@ -4,7 +4,7 @@ package ofp
 
 import "encoding/binary"
 
-// FlowCommand is ofp_flow_mod_command (7.3.4.3).
+// FlowCommand is ofp_flow_mod_command (7.3.4).
 type FlowCommand uint8
 
 // The flow mod commands.
@@ -18,7 +18,7 @@ const (
 
 const flowModMatch = 48 // offset of the match
 
-// FlowMod is the fixed part of OFPT_FLOW_MOD (7.3.4.3) with its match and its
+// FlowMod is the fixed part of OFPT_FLOW_MOD (7.3.4) with its match and its
 // instructions as they are on the wire.
 type FlowMod struct {
 	Cookie, CookieMask uint64
@@ -80,7 +80,7 @@ func AppendMatch(b, fields []byte) []byte {
 	return append(b, make([]byte, (8-n%8)%8)...)
 }
 
-// GroupCommand is ofp_group_mod_command (7.3.4.4).
+// GroupCommand is ofp_group_mod_command (7.3.4).
 type GroupCommand uint16
 
 // The group mod commands; GroupAddOrMod is Open vSwitch's own
@@ -94,7 +94,7 @@ const (
 
 const groupModLen = 24
 
-// GroupMod is the fixed part of OFPT_GROUP_MOD (7.3.4.4).
+// GroupMod is the fixed part of OFPT_GROUP_MOD (7.3.4).
 type GroupMod struct {
 	Command GroupCommand
 	Type    uint8
@@ -116,7 +116,7 @@ func ParseGroupMod(msg []byte) (GroupMod, error) {
 // SetGroupCommand changes the command of the OFPT_GROUP_MOD msg.
 func SetGroupCommand(msg []byte, c GroupCommand) { binary.BigEndian.PutUint16(msg[8:], uint16(c)) }
 
-// GroupDescRequest appends a request for the description of all groups (7.3.5.9).
+// GroupDescRequest appends a request for the description of all groups (7.3.5).
 func GroupDescRequest(b []byte, xid uint32) []byte {
 	const allGroups = 0xfffffffc
 	start := len(b)

@@ -88,7 +88,7 @@ func AppendMultipart(b []byte, t Type, xid uint32, mt MultipartType, flags uint1
 const MultipartMore uint16 = flagMore
 
 // FlowRequest is the body of a flow or aggregate statistics request: which
-// flows (7.3.5.2, 7.3.5.4). The zero value asks for the flows of table 0; use
+// flows (7.3.5). The zero value asks for the flows of table 0; use
 // AllFlows for every flow.
 type FlowRequest struct {
 	Table              uint8

@@ -126,7 +126,7 @@ func AppendPortStatus(b []byte, reason PortReason, p Port) []byte {
 	return mustFinish(AppendPort(b, p), start)
 }
 
-// ParsePortDesc yields the ports of one PORT_DESC reply segment (7.3.5.7). It
+// ParsePortDesc yields the ports of one PORT_DESC reply segment (7.3.5). It
 // stops after yielding an error.
 func ParsePortDesc(msg []byte) iter.Seq2[Port, error] {
 	return func(yield func(Port, error) bool) {
@@ -148,7 +148,7 @@ func ParsePortDesc(msg []byte) iter.Seq2[Port, error] {
 }
 
 // PortDescRequest appends a request for the description of one port, or of all
-// with PortAny (7.3.5.7).
+// with PortAny (7.3.5).
 func PortDescRequest(b []byte, xid, port uint32) []byte {
 	start := len(b)
 	b = AppendMultipart(b, TypeMultipartRequest, xid, MultipartPortDesc, 0)

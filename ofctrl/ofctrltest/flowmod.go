@@ -12,7 +12,7 @@ import (
 	"github.com/flowgate/flowgate/ofctrl/flowtext"
 )
 
-// flowMod is OFPT_FLOW_MOD (7.3.4.2), checked as far as it can be without
+// flowMod is OFPT_FLOW_MOD (7.3.4), checked as far as it can be without
 // looking at the switch.
 type flowMod struct {
 	command      uint8

@@ -9,7 +9,7 @@ import (
 	"github.com/flowgate/flowgate/internal/ofp"
 )
 
-// decodeSelection reads the body of a request for flows (7.3.5.2).
+// decodeSelection reads the body of a request for flows (7.3.5).
 func decodeSelection(body []byte) (*selection, *refusal) {
 	if len(body) < 40 {
 		return nil, badLength

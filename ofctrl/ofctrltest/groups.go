@@ -21,7 +21,7 @@ type group struct {
 	created    time.Time
 }
 
-// bucket is ofp_bucket (7.3.4.4).
+// bucket is ofp_bucket (7.3.4).
 type bucket struct {
 	id         uint32
 	actions    []byte
@@ -65,7 +65,7 @@ const (
 	watchGroupID = 2
 )
 
-// groupMod is OFPT_GROUP_MOD (7.3.4.3).
+// groupMod is OFPT_GROUP_MOD (7.3.4).
 type groupMod struct {
 	command uint16
 	bucket  uint32 // command_bucket_id
@@ -355,7 +355,7 @@ func (sw *Switch) groupIDs() []uint32 {
 	return ids
 }
 
-// groupDesc appends the group as OFPMP_GROUP_DESC has it (7.3.5.9).
+// groupDesc appends the group as OFPMP_GROUP_DESC has it (7.3.5).
 func (g *group) appendDesc(b []byte) []byte {
 	start := len(b)
 	b = append(b, 0, 0, g.typ, 0)

@@ -26,7 +26,7 @@ const (
 	meterModLen = 16
 )
 
-// meterMod acts on OFPT_METER_MOD (7.3.4.5): ofproto/ofproto.c:handle_meter_mod.
+// meterMod acts on OFPT_METER_MOD (7.3.4): ofproto/ofproto.c:handle_meter_mod.
 func (sw *Switch) meterMod(msg []byte) *refusal {
 	if len(msg) < meterModLen {
 		return badLength

@@ -101,7 +101,7 @@ func (r *multipartReply) finish() [][]byte {
 	return r.segments
 }
 
-// appendDescription is the body of OFPMP_DESC (7.3.5.1).
+// appendDescription is the body of OFPMP_DESC (7.3.5).
 func (sw *Switch) appendDescription(b []byte) []byte {
 	for _, f := range []struct {
 		text string

@@ -108,7 +108,7 @@ func (sw *Switch) setCarrier(p *port, up bool) {
 	sw.modifyPort(p, func() { p.noCarrier, p.mayEnable = true, false })
 }
 
-// portMod is OFPT_PORT_MOD (7.3.4.3).
+// portMod is OFPT_PORT_MOD (7.3.4).
 type portMod struct {
 	number       uint32
 	hw           [6]byte

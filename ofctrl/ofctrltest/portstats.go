@@ -21,7 +21,7 @@ func (sw *Switch) Sent(port string) uint64 {
 	return 0
 }
 
-// portStatistics is OFPMP_PORT_STATS (7.3.5.6), without the properties: of the
+// portStatistics is OFPMP_PORT_STATS (7.3.5), without the properties: of the
 // counters, only packets and bytes are counted.
 func (sw *Switch) portStatistics(body []byte, r *multipartReply) *refusal {
 	if len(body) != 8 {

@@ -15,7 +15,7 @@ type tableConfig struct {
 	down, up uint8
 }
 
-// ofp_table_config and ofp_table_mod_prop_type (7.3.4.1).
+// ofp_table_config and ofp_table_mod_prop_type (7.3.4).
 const (
 	tableEviction = 1 << 2
 	tableVacancy  = 1 << 3
