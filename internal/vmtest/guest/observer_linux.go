@@ -71,14 +71,15 @@ func (o *observer) followFlows(ctx context.Context, table uint8, synced chan<- s
 		if err != nil {
 			return
 		}
-		switch u.Event {
-		case ofctrl.FlowsSynced:
+		if u.Event == ofctrl.FlowsSynced {
 			close(synced)
-		case ofctrl.FlowAdded:
-			o.mu.Lock()
-			o.flows = append(o.flows, time.Now())
-			o.mu.Unlock()
 		}
+		if u.Event != ofctrl.FlowAdded {
+			continue
+		}
+		o.mu.Lock()
+		o.flows = append(o.flows, time.Now())
+		o.mu.Unlock()
 	}
 }
 
