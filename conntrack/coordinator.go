@@ -43,7 +43,8 @@ type Options struct {
 	// learn the rest, such as its uplink. In a Held round, and under SoftHold,
 	// they go in first, with a flow that drops everything else; the switch is
 	// opened with that, and the flows of the gates replace them in one atomic
-	// bundle. They are in the scope, and of priority 65535 in table 0.
+	// bundle, whatever Scope.Keep says. They are in the scope, and of priority
+	// 65535 in table 0. It is ranged over more than once.
 	Bootstrap iter.Seq[ofctrl.Message]
 	// KeepArmed sets flow-restore-wait again after the opening is proven, so
 	// that a crash of ovs-vswitchd comes back held. While no agent runs, the
@@ -129,7 +130,7 @@ type Coordinator struct {
 // somebody else must clear flow-restore-wait.
 func New(flag *Flag, o *Options) *Coordinator {
 	c := &Coordinator{opts: o.withDefaults(), flag: flag}
-	c.opts.Scope.Keep = neverTheDrop(c.opts.Scope.Keep)
+	c.opts.Scope.Keep = neverBootstrap(c.opts.Scope.Keep, c.opts.Bootstrap)
 	c.log = c.opts.Logger
 	c.status.Since = time.Now()
 	c.hist = newHistory(c.status.Since)

@@ -5,7 +5,9 @@ package conntrack
 import (
 	"context"
 	"fmt"
+	"iter"
 	"slices"
+	"sync"
 
 	"github.com/flowgate/flowgate/bundle"
 	"github.com/flowgate/flowgate/internal/ofp"
@@ -109,15 +111,32 @@ func theDrop(scope bundle.Scope) *flowtext.FlowMod {
 	return &flowtext.FlowMod{Cookie: scope.Cookie, Priority: gatePriority}
 }
 
-// neverTheDrop is Scope.Keep without the say over the coordinator's own flow: if
-// it stayed, it would hide those of the gates.
-func neverTheDrop(keep func(bundle.Flow) bool) func(bundle.Flow) bool {
+// neverBootstrap is Scope.Keep without the say over what is installed for the
+// bootstrap phase: if it stayed, it would hide the flows of the gates.
+func neverBootstrap(keep func(bundle.Flow) bool, flows iter.Seq[ofctrl.Message]) func(bundle.Flow) bool {
 	if keep == nil {
 		return nil
 	}
+	ours := sync.OnceValue(func() map[string]struct{} {
+		keys := make(map[string]struct{})
+		if flows == nil {
+			return keys
+		}
+		for m := range flows {
+			var fm flowtext.FlowMod
+			if raw, err := ofctrl.AppendMessage(nil, m); err == nil && ofp.Type(raw[1]) == ofp.TypeFlowMod && fm.UnmarshalBinary(raw) == nil {
+				keys[string(fm.AppendKey(nil))] = struct{}{}
+			}
+		}
+		return keys
+	})
 	return func(f bundle.Flow) bool {
-		drop := f.Table == 0 && f.Priority == gatePriority && f.Match.IsZero() && f.Actions.IsDrop()
-		return !drop && keep(f)
+		if f.Table == 0 && f.Priority == gatePriority && f.Match.IsZero() && f.Actions.IsDrop() {
+			return false
+		}
+		fm := flowtext.FlowMod{Table: f.Table, Priority: f.Priority, Match: f.Match}
+		_, out := ours()[string(fm.AppendKey(nil))]
+		return !out && keep(f)
 	}
 }
 

@@ -46,6 +46,8 @@ func newProgram() *cli.Program {
 	f.Func("gates", "the `names` of the gates, with commas: 'release NAME [FLOWFILE]' and 'fail NAME REASON'\n"+
 		"on standard input work them once there is a round", o.setGates)
 	f.StringVar(&o.flows, "flows", "", "`file` with flows, in ovs-ofctl syntax, that go in with those of the gates")
+	f.StringVar(&o.bootstrap, "bootstrap", "", "`file` with flows of table 0 and priority 65535, such as an uplink's, for what has to pass before the\n"+
+		"gates are released: the bridge is opened for these alone, with port numbers for names")
 	oneOf(f, "policy", "for gates that are late, `keep|open|abort`: keep holding, open without them, or abort", &o.policy, map[string]conntrack.Policy{
 		"keep": conntrack.KeepHolding, "open": conntrack.OpenAnyway, "abort": conntrack.Abort,
 	})
@@ -63,12 +65,14 @@ func newProgram() *cli.Program {
 }
 
 type options struct {
-	sw       cli.Switch
-	gates    []string
-	flows    string
-	policy   conntrack.Policy
-	timeout  time.Duration
-	datapath conntrack.DatapathPolicy
+	sw    cli.Switch
+	gates []string
+	flows string
+	// bootstrap is a file too.
+	bootstrap string
+	policy    conntrack.Policy
+	timeout   time.Duration
+	datapath  conntrack.DatapathPolicy
 
 	reinstall, arm, inspect bool
 	flush, restart          string
@@ -140,6 +144,8 @@ func (o *options) choose(env *cli.Env) (func(context.Context, *cli.Env) (int, er
 		return nil, cli.Usagef("restore: one thing at a time: -arm, -inspect, -flush, or gates and flows")
 	case o.flows == "-":
 		return nil, cli.Usagef("restore: standard input has the commands: -flows needs a file")
+	case o.bootstrap != "" && !restoring:
+		return nil, cli.Usagef("restore: -bootstrap goes with -gates or -flows")
 	case o.timeout < 0:
 		return nil, cli.Usagef("restore: -timeout is positive")
 	case o.sw.DB == cli.NoDatabase && (o.arm || o.restart != ""):

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"iter"
 	"os"
+	"slices"
 
 	"github.com/flowgate/flowgate/bundle"
 	"github.com/flowgate/flowgate/conntrack"
@@ -21,6 +22,10 @@ func (o *options) restore(ctx context.Context, env *cli.Env) (int, error) {
 		if _, err := os.Stat(o.flows); err != nil {
 			return 0, err // rather than in each round
 		}
+	}
+	bootstrap, err := o.readBootstrap()
+	if err != nil {
+		return 0, err
 	}
 	options, err := o.sw.Options(env.Logger)
 	if err != nil {
@@ -39,19 +44,30 @@ func (o *options) restore(ctx context.Context, env *cli.Env) (int, error) {
 				return err
 			}
 		}
-		code, err = o.coordinate(ctx, env, flag, bridge, options)
+		code, err = o.coordinate(ctx, env, options, conntrack.New(flag, &conntrack.Options{
+			Bridge: bridge,
+			Scope:  bundle.Scope{Flows: true, Keep: keep},
+			Policy: o.policy, Timeout: o.timeout, Reinstall: o.reinstall, Datapath: o.datapath, Bootstrap: bootstrap,
+			Logger: env.Logger,
+		}))
 		return err
 	})
 	return code, err
 }
 
-func (o *options) coordinate(ctx context.Context, env *cli.Env, flag *conntrack.Flag, bridge string, options *ofctrl.Options) (int, error) {
-	coordinator := conntrack.New(flag, &conntrack.Options{
-		Bridge: bridge,
-		Scope:  bundle.Scope{Flows: true, Keep: keep},
-		Policy: o.policy, Timeout: o.timeout, Reinstall: o.reinstall, Datapath: o.datapath,
-		Logger: env.Logger,
-	})
+// readBootstrap reads the flows of -bootstrap, nil without.
+func (o *options) readBootstrap() (iter.Seq[ofctrl.Message], error) {
+	if o.bootstrap == "" {
+		return nil, nil
+	}
+	flows, err := cli.ReadFlows(o.bootstrap, nil)
+	if err != nil {
+		return nil, err
+	}
+	return slices.Values(flows), nil
+}
+
+func (o *options) coordinate(ctx context.Context, env *cli.Env, options *ofctrl.Options, coordinator *conntrack.Coordinator) (int, error) {
 	session := ofctrl.NewSession(o.sw.OpenFlow(), &ofctrl.SessionOptions{Options: *options, Sync: coordinator.Sync})
 	coordinator.Follow(session)
 	d := newDesk(env, coordinator, session)

@@ -263,6 +263,31 @@ func TestDatapath(t *testing.T) {
 	}
 }
 
+// With bootstrap flows the bridge is opened for these alone until the gates are
+// released, which takes them away.
+func TestBootstrap(t *testing.T) {
+	t.Parallel()
+	s := ovssandbox.New(t, &ovssandbox.Options{Held: true})
+	uplink := write(t, "table=0,priority=65535,in_port=7,actions=drop\n")
+	p := restore(t, s, "-gates", "a", "-bootstrap", uplink)
+	p.until("the note", func(o output) bool {
+		return o.Phase == "holding" && strings.Contains(o.Note, "only the bootstrap flows forward")
+	})
+	requireFlows(t, s, 2) // the uplink's, and the one that drops the rest
+	requireFlag(t, s, false)
+	p.Say("release a " + write(t, "table=0,priority=1,actions=drop\n"))
+	require.Equal(t, 1, p.untilPhase("open").Flows)
+	require.Equal(t, cli.ExitDone, p.Wait())
+	flows, err := s.DumpFlows(t.Context(), bridge)
+	require.NoError(t, err)
+	require.Equal(t, []string{"priority=1 actions=drop"}, flows)
+
+	require.NoError(t, s.Restart(t.Context(), true))
+	low := restore(t, s, "-gates", "a", "-bootstrap", write(t, "priority=5,actions=drop\n"))
+	require.Contains(t, low.untilPhase("failed", "a").Error, "only 65535")
+	require.Equal(t, cli.ExitFailed, low.Wait())
+}
+
 func TestFailures(t *testing.T) {
 	t.Parallel()
 	s := ovssandbox.New(t, &ovssandbox.Options{Held: true})
@@ -315,6 +340,7 @@ func TestUsage(t *testing.T) {
 		"flows from stdin":  {"-flows", "-"},
 		"policy":            {"-gates", "a", "-policy", "never"},
 		"datapath":          {"-gates", "a", "-datapath", "dpdk"},
+		"bootstrap alone":   {"-bootstrap", "x", "-arm"},
 		"time-out":          {"-gates", "a", "-timeout", "-1s"},
 		"arm without DB":    {"-arm", "-db", "none"},
 		"flush nothing":     {"-flush", "x"},
