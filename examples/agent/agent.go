@@ -63,12 +63,17 @@ func newAgent(c config) (*agent, error) {
 	a.coordinator = conntrack.New(conntrack.NewFlag(c.db), &conntrack.Options{
 		Bridge: c.bridge, Scope: bundle.Scope{Flows: true}, KeepArmed: true, Logger: c.log,
 	})
-	for _, m := range append(c.modules, module{"ports", a.restorePorts}) {
+	for _, m := range c.modules {
 		if err := a.coordinator.Gate(m.name, m.gate, nil); err != nil {
 			return nil, err
 		}
 	}
+	// A port whose flows the switch refuses does not hold up the bridge.
+	if err := a.coordinator.Gate("ports", a.restorePorts, &conntrack.GateOptions{Refusal: conntrack.LeaveOut}); err != nil {
+		return nil, err
+	}
 	a.session = ofctrl.NewSession(c.sw, &ofctrl.SessionOptions{Options: c.options, Sync: a.coordinator.Sync})
+	a.coordinator.Follow(a.session)
 	a.tracker = portstatus.New(&portstatus.Options{
 		DB: c.db, Bridge: c.bridge, Marks: true, OVNMarks: c.ovnMarks, Logger: c.log,
 	})

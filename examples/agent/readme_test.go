@@ -141,7 +141,7 @@ func run(ctx context.Context) error {
 				}
 			}
 			return ctx.Err()
-		}, nil),
+		}, &conntrack.GateOptions{Refusal: conntrack.LeaveOut}), // one port does not hold up the bridge
 	)
 	if err != nil {
 		return err

@@ -101,6 +101,47 @@ func TestServe(t *testing.T) {
 	require.Equal(t, cli.ExitDone, <-code, "%s", &errs)
 }
 
+// A port whose flows are refused does not hold up the bridge: the others' are in
+// and marked, its own mark is not set.
+func TestServeWithARefusedPort(t *testing.T) {
+	t.Parallel()
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	ovs := ovssandbox.New(t, &ovssandbox.Options{Held: true})
+	for name, group := range map[string]string{"p1": "1", "p2": "99"} { // as the template has it: group {ip}
+		_, err := ovs.AddPort(ctx, "br0", name, &ovssandbox.PortOptions{ExternalIDs: map[string]string{
+			"iface-id": name, "iface-id-ver": "uid-" + name, "ip-address": group,
+		}})
+		require.NoError(t, err)
+	}
+	_, err := ovs.Ofctl(ctx, "add-group", "br0", "group_id=1,type=all,bucket=actions=drop")
+	require.NoError(t, err)
+	dir := t.TempDir()
+	base, ports := filepath.Join(dir, "base.flows"), filepath.Join(dir, "port.flows")
+	require.NoError(t, os.WriteFile(base, []byte("table=0,priority=0 actions=drop\n"), 0o600))
+	require.NoError(t, os.WriteFile(ports, []byte("priority=10,in_port={ofport} actions=group:{ip}\n"), 0o600))
+	agent, stop := context.WithCancel(ctx)
+	defer stop()
+	var out, errs bytes.Buffer
+	code := make(chan int, 1)
+	go func() {
+		code <- newProgram().Execute(agent, []string{
+			"-target", ovs.MgmtAddr("br0"), "-db", ovs.DBAddr(), "-flows", base, "-port-flows", ports,
+		}, nil, &out, &errs)
+	}()
+	_, err = ovs.Vsctl(ctx, "--timeout=30", "wait-until", "Interface", "p1", "external_ids:flowgate-installed=uid-p1")
+	require.NoError(t, err)
+	flows, err := ovs.DumpFlows(ctx, "br0")
+	require.NoError(t, err)
+	require.Len(t, flows, 2)
+	ids, err := ovs.Vsctl(ctx, "get", "Interface", "p2", "external_ids")
+	require.NoError(t, err)
+	require.NotContains(t, ids, "flowgate-installed")
+	stop()
+	require.Equal(t, cli.ExitDone, <-code, "%s", &errs)
+	require.Contains(t, errs.String(), "OFPBAC_BAD_OUT_GROUP")
+}
+
 func TestServeWithoutASwitch(t *testing.T) {
 	dir := t.TempDir()
 	bad := filepath.Join(dir, "bad.flows")
