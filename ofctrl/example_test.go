@@ -171,16 +171,14 @@ func ExampleConn_MonitorFlows() {
 	must(conn.Exec(ctx, flow("table=3,udp,actions=output:2")))
 	for u, err := range conn.MonitorFlows(ctx, ofctrl.AllFlows(), nil) {
 		must(err)
-		switch u.Event {
-		case ofctrl.FlowsSynced:
+		if u.Event == ofctrl.FlowsSynced {
 			fmt.Println("the picture is complete")
 			must(other.Exec(ctx, flow("table=3,tcp,actions=drop")))
 			continue
-		case ofctrl.FlowInitial, ofctrl.FlowAdded:
-			match, err := flowtext.DecodeMatch(u.Match)
-			must(err)
-			fmt.Println(u.Event, u.Table, match)
 		}
+		match, err := flowtext.DecodeMatch(u.Match)
+		must(err)
+		fmt.Println(u.Event, u.Table, match)
 		if u.Event == ofctrl.FlowAdded {
 			break
 		}
