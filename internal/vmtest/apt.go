@@ -95,7 +95,7 @@ func otherSuite(text, from, to string) string {
 
 func (s *suite) apt(ctx context.Context, program string, args ...string) (string, error) {
 	all := []string{
-		"-o", "APT::Sandbox::User=root",
+		"-o", "APT::Sandbox::User=root", "-o", "Acquire::Retries=3",
 		"-o", "Dir::Etc::SourceList=/dev/null",
 		"-o", "Dir::Etc::SourceParts=" + filepath.Join(s.dir, "sources"),
 		"-o", "Dir::State::Lists=" + filepath.Join(s.dir, "lists"),

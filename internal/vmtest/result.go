@@ -36,6 +36,7 @@ func (r *Result) Print(w io.Writer) error {
 // Collector passes a machine's output on and takes the results out of it.
 type Collector struct {
 	To      io.Writer
+	Name    string // of the machine: each line begins with it
 	Results []Result
 
 	rest []byte // the beginning of a line
@@ -59,7 +60,7 @@ func (c *Collector) Write(p []byte) (int, error) {
 func (c *Collector) line(line []byte) error {
 	text, ok := bytes.CutPrefix(line, []byte(resultMark))
 	if !ok {
-		_, err := fmt.Fprintf(c.To, "%s\n", line)
+		_, err := fmt.Fprintf(c.To, "%-5s %s\n", c.Name, line)
 		return err
 	}
 	var r Result

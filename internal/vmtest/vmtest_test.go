@@ -97,14 +97,14 @@ func TestCollector(t *testing.T) {
 	wire.WriteString("done\n")
 
 	var out bytes.Buffer
-	c := Collector{To: &out}
+	c := Collector{To: &out, Name: "6.1"}
 	for _, b := range wire.Bytes() { // however it comes
 		n, err := c.Write([]byte{b})
 		require.NoError(t, err)
 		require.Equal(t, 1, n)
 	}
 	require.Equal(t, []Result{want, failed}, c.Results)
-	require.Equal(t, "booting\n5.10  s, w: 1 of 1 (2 s)\n6.1   s, x: FAILED: no (0 s)\ndone\n", out.String())
+	require.Equal(t, "6.1   booting\n5.10  s, w: 1 of 1 (2 s)\n6.1   s, x: FAILED: no (0 s)\n6.1   done\n", out.String())
 	_, err := c.Write([]byte(resultMark + "{\n"))
 	require.ErrorContains(t, err, "the result")
 }

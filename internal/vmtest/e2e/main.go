@@ -18,6 +18,8 @@ import (
 	"syscall"
 	"time"
 
+	"golang.org/x/sync/errgroup"
+
 	"github.com/flowgate/flowgate/internal/vmtest"
 )
 
@@ -41,6 +43,7 @@ var programs = map[string]string{
 type options struct {
 	dir, logs, kernels string
 	timeout            time.Duration
+	parallel           int
 	guest              []string // arguments
 }
 
@@ -56,6 +59,7 @@ func run(ctx context.Context) error {
 	flag.StringVar(&o.logs, "logs", "e2e-logs", "`directory` for the logs of a failed run")
 	flag.StringVar(&o.kernels, "kernels", "5.10,6.1", "`versions` of the kernels to run on")
 	flag.DurationVar(&o.timeout, "timeout", 30*time.Minute, "bound for each kernel")
+	flag.IntVar(&o.parallel, "parallel", 1, "how many machines run at a time: milliseconds are worth less with several")
 	flag.BoolVar(&short, "short", false, "fewer rounds, connections and ports")
 	flag.StringVar(&only, "run", "", "run only scenarios whose name matches this `expression`")
 	flag.Parse()
@@ -76,40 +80,60 @@ func run(ctx context.Context) error {
 			return fmt.Errorf("build %s: %w\n%s", pkg, err, text)
 		}
 	}
+	var machines []*machine
+	for version := range strings.SplitSeq(o.kernels, ",") {
+		i := slices.IndexFunc(vmtest.Kernels, func(k vmtest.Kernel) bool { return k.Version == version })
+		if i < 0 {
+			return fmt.Errorf("kernel %s: no such kernel", version)
+		}
+		tools, err := vmtest.Fetch(ctx, o.dir, vmtest.Kernels[i])
+		if err != nil {
+			return err
+		}
+		machines = append(machines, &machine{version: version, tools: tools})
+	}
+	var g errgroup.Group
+	g.SetLimit(max(1, o.parallel))
+	for _, m := range machines {
+		g.Go(func() error {
+			began := time.Now()
+			m.err = o.boot(ctx, m, bin)
+			fmt.Printf("kernel %s: %.0f s\n", m.version, time.Since(began).Seconds())
+			return nil
+		})
+	}
+	_ = g.Wait() // each machine has its own error
 	var results []vmtest.Result
 	var errs []error
-	for version := range strings.SplitSeq(o.kernels, ",") {
-		began := time.Now()
-		r, err := o.boot(ctx, version, bin)
-		results = append(results, r...)
-		if err != nil {
-			errs = append(errs, fmt.Errorf("kernel %s: %w", version, err))
+	for _, m := range machines {
+		results = append(results, m.results...)
+		if m.err != nil {
+			errs = append(errs, fmt.Errorf("kernel %s: %w", m.version, m.err))
 		}
-		fmt.Printf("kernel %s: %.0f s\n", version, time.Since(began).Seconds())
 	}
 	printTable(results)
 	return errors.Join(errs...)
 }
 
+// machine is one kernel's.
+type machine struct {
+	version string
+	tools   *vmtest.Tools
+	results []vmtest.Result
+	err     error
+}
+
 // boot runs the scenarios on one kernel.
-func (o *options) boot(ctx context.Context, version, bin string) ([]vmtest.Result, error) {
-	i := slices.IndexFunc(vmtest.Kernels, func(k vmtest.Kernel) bool { return k.Version == version })
-	if i < 0 {
-		return nil, errors.New("no such kernel")
-	}
+func (o *options) boot(ctx context.Context, m *machine, bin string) error {
 	ctx, cancel := context.WithTimeout(ctx, o.timeout)
 	defer cancel()
-	tools, err := vmtest.Fetch(ctx, o.dir, vmtest.Kernels[i])
-	if err != nil {
-		return nil, err
-	}
-	logs := filepath.Join(o.logs, version)
+	logs := filepath.Join(o.logs, m.version)
 	if err := os.RemoveAll(logs); err != nil {
-		return nil, err
+		return err
 	}
-	collector := &vmtest.Collector{To: os.Stdout}
+	collector := &vmtest.Collector{To: os.Stdout, Name: m.version}
 	vm := &vmtest.VM{
-		Tools: tools, Init: filepath.Join(bin, "init"), Output: collector, Logs: logs,
+		Tools: m.tools, Init: filepath.Join(bin, "init"), Output: collector, Logs: logs,
 		Files: map[string]string{"/bin/guest": filepath.Join(bin, "guest"), "/bin/agent": filepath.Join(bin, "agent")},
 		// The machine is to fail by itself, with its logs, before it is switched off.
 		Command: append([]string{"/bin/guest", "-timeout", (o.timeout - time.Minute).String()}, o.guest...),
@@ -118,7 +142,8 @@ func (o *options) boot(ctx context.Context, version, bin string) ([]vmtest.Resul
 	if err == nil && code != 0 {
 		err = fmt.Errorf("failed (exit code %d); logs are in %s", code, logs)
 	}
-	return collector.Results, err
+	m.results = collector.Results
+	return err
 }
 
 // printTable prints the results as a table in Markdown.
