@@ -4,7 +4,9 @@ package ofp
 
 import (
 	"fmt"
+	"strconv"
 	"strings"
+	"unicode"
 )
 
 // Text shows a message in one line, for logs: type, version and id in the form
@@ -53,7 +55,7 @@ func detail(t Type, msg []byte) string {
 		var reason PortReason
 		var p Port
 		reason, p, err = ParsePortStatus(msg)
-		text = fmt.Sprintf("%v: %d(%s): config=%#x state=%s", reason, p.Number, p.Name, p.Config, stateText(p.State))
+		text = fmt.Sprintf("%v: %d(%s): config=%#x state=%s", reason, p.Number, nameText(p.Name), p.Config, stateText(p.State))
 	case TypeFlowMod:
 		var m FlowMod
 		m, err = ParseFlowMod(msg)
@@ -97,6 +99,15 @@ func detail(t Type, msg []byte) string {
 		return fmt.Sprintf("%s, %v", size, err)
 	}
 	return text
+}
+
+// nameText shows a port's name as it is, or quoted if it has characters that no
+// device's name should have.
+func nameText(name string) string {
+	if strings.ContainsFunc(name, func(r rune) bool { return !unicode.IsGraphic(r) || r == unicode.ReplacementChar }) {
+		return strconv.Quote(name)
+	}
+	return name
 }
 
 // stateText shows port state bits as ovs-ofctl does: "LIVE", "0".
