@@ -14,7 +14,7 @@ import (
 // A mark counts only if this Tracker wrote it, or kept it, for the instance's
 // present epoch, number and iface-id-ver: that is the wish.
 //
-//	             MarkInstalled                 written, seen
+//	             MarkInstalled          settled, written, seen
 //	no mark -------------------> wanted ---------------------> marked
 //	  ^  ^                         |  ^                          |
 //	  |  +---- wish passes --------+  | MarkInstalled            | wish passes: new epoch,
@@ -31,9 +31,10 @@ import (
 
 // markRules says how marks look and what this Tracker does with them.
 type markRules struct {
-	write bool // this Tracker writes and removes marks
-	keep  bool // old marks stay until KeepMarks has been called for the epoch
-	ovn   bool // the keys of OVN
+	write  bool // this Tracker writes and removes marks
+	settle bool // a mark is written when the datapath has settled
+	keep   bool // old marks stay until KeepMarks has been called for the epoch
+	ovn    bool // the keys of OVN
 }
 
 const (
@@ -75,8 +76,9 @@ func (r markRules) ts(row *vswitch.Interface) string { return row.ExternalIDs[r.
 
 // mark is what a Tracker wants and does about one instance's mark.
 type mark struct {
-	turn uint64 // of the instance, the wish is for; 0: no wish
-	ts   string // of the write, or of the mark kept: how ours is known
+	turn    uint64 // of the instance, the wish is for; 0: no wish
+	settled bool   // the datapath has, since that wish
+	ts      string // of the write, or of the mark kept: how ours is known
 
 	busy    bool               // a write is under way
 	cancel  context.CancelFunc // of that write
@@ -150,6 +152,7 @@ func (p *picture) wish(port Port, now time.Time) error {
 	// A number that is lost now may come back, and would not be told again.
 	if in.mark.turn != in.turn {
 		in.mark.turn, in.mark.ts, in.mark.removed, in.mark.remove = in.turn, "", 0, time.Time{}
+		p.unsettle(in)
 		p.refreshMark(in, now)
 		p.touch(in)
 	}
@@ -161,7 +164,7 @@ func (p *picture) keepMark(in *instance, now time.Time) {
 	if in.gone || in.row == nil || !p.current(in) || !in.bound || !p.marks.valid(in.row) || p.wanted(in) {
 		return
 	}
-	in.mark.turn, in.mark.ts = in.turn, p.marks.ts(in.row)
+	in.mark.turn, in.mark.ts, in.mark.settled = in.turn, p.marks.ts(in.row), true
 	p.refreshMark(in, now)
 	p.touch(in)
 }
@@ -185,7 +188,7 @@ func (p *picture) beginWrite(in *instance, now time.Time) (w markWrite, ok bool,
 	switch {
 	case present && (in.installed || undecided && !wanted):
 		return markWrite{}, false, time.Time{}
-	case !present && (!wanted || !in.bound || p.link.state == linkDown):
+	case !present && (!wanted || !in.bound || p.link.state == linkDown || !m.settled):
 		return markWrite{}, false, time.Time{}
 	case now.Before(m.after):
 		return markWrite{}, false, m.after

@@ -35,7 +35,7 @@ type Missing struct {
 	Number uint32    // of the port, where it has one
 	Since  time.Time // since when, where that is known
 	Silent time.Time // NoNumber, NotListed: since when the switch has owed an answer, zero if it does not
-	Text   string    // CreationFailed: the row's error; OtherVersion: what it is; NoExternalID: the key
+	Text   string    // more: the row's error, what the iface-id-ver is, the key of external_ids
 	Want   string    // OtherVersion: what it should be
 	Err    error     // NotConnected, DatabaseDown: why
 }
@@ -162,6 +162,15 @@ func (p *picture) claimed(g *group) bool {
 	return n == len(g.numbers)
 }
 
+// missingMark says why a port has no mark.
+func (p *picture) missingMark(in *instance) Missing {
+	m := Missing{Reason: NoMark, Number: in.number}
+	if p.wanted(in) && !in.mark.settled {
+		m.Text = "its flows are in, but the datapath has not settled yet"
+	}
+	return m
+}
+
 // missingMore says what a port that has a number lacks.
 func (p *picture) missingMore(in *instance, c Condition, now time.Time) []Missing {
 	var all []Missing
@@ -171,7 +180,7 @@ func (p *picture) missingMore(in *instance, c Condition, now time.Time) []Missin
 	case c.Need == NeedLive && !in.live:
 		all = append(all, Missing{Reason: NotLive, Number: in.number, Since: in.sinceLive})
 	case c.Need == NeedMark && !in.installed:
-		all = append(all, Missing{Reason: NoMark, Number: in.number})
+		all = append(all, p.missingMark(in))
 	}
 	if c.bound() && !in.bound {
 		all = append(all, Missing{Reason: Unconfirmed, Number: in.number})

@@ -4,6 +4,7 @@ package portstatus_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"os"
@@ -207,7 +208,11 @@ func TestModelOnFake(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				w := &fakeWorld{t: t, sw: ofctrltest.New(t), listed: make(map[owner]bool)}
 				w.sw.HandleSent(w.note)
-				f := startFake(t, w.sw, portstatus.Options{DB: w.sw.DB(), Bridge: w.sw.Name(), Marks: true})
+				options := portstatus.Options{DB: w.sw.DB(), Bridge: w.sw.Name(), Marks: true}
+				if seed%2 == 1 {
+					options.Settle = settleSometimes(rand.New(rand.NewPCG(uint64(seed), 2)))
+				}
+				f := startFake(t, w.sw, options)
 				o, stop := observe(t, f.Tracker)
 				defer stop()
 				play(t, w, o, rand.New(rand.NewPCG(uint64(seed), 0)), 40)
@@ -220,6 +225,17 @@ func TestModelOnFake(t *testing.T) {
 				}
 			})
 		})
+	}
+}
+
+// settleSometimes takes its time, and fails now and then.
+func settleSometimes(r *rand.Rand) func(context.Context, *ofctrl.Conn) error {
+	return func(context.Context, *ofctrl.Conn) error {
+		time.Sleep(time.Duration(r.IntN(700)) * time.Millisecond)
+		if r.IntN(4) == 0 {
+			return errors.New("busy")
+		}
+		return nil
 	}
 }
 

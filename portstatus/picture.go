@@ -57,6 +57,7 @@ type picture struct {
 	seen      nameHistory
 	lastGen   uint64
 	keptEpoch uint64 // the epoch for which KeepMarks has been called
+	unsettled []wish // since which the datapath has not settled
 	doubts    uint64 // counts what made ofports of rows doubtful
 	asking    bool   // an ofport is doubtful and matters: somebody should confirm it
 

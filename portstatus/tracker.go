@@ -25,6 +25,18 @@ type Options struct {
 	// Marks lets this Tracker write and remove installed marks. No more than
 	// one Tracker should do so for a bridge.
 	Marks bool
+	// Settle, with Marks, waits until the datapath does what the switch's flows
+	// say; a mark is written when it has returned nil. The datapath knows a port
+	// before its flows are in: what the port sends meanwhile is dropped, and the
+	// drop is cached and outlives the switch's confirmation of the flows, so that
+	// the first packet after a mark that is set at once may still be lost.
+	// bundle.SettleByAppctl and bundle.SettleFor make such a function.
+	//
+	// It is called with the session's connection after MarkInstalled, one call at
+	// a time; ports that are handed over meanwhile wait for the next call, which
+	// is for all of them. When it fails it is called again. Nil: marks are
+	// written at once.
+	Settle func(ctx context.Context, conn *ofctrl.Conn) error
 	// KeepMarks leaves the marks of an earlier epoch, or of an earlier run of
 	// the agent, as they are until Tracker.KeepMarks has been called for the
 	// epoch. Otherwise they are removed when an epoch begins.
@@ -62,6 +74,7 @@ type Tracker struct {
 	readers  index[*reader]
 	writes   []*instance    // whose marks want a writer's look
 	writable chan struct{}  // one token: writes is not empty
+	unsettle chan struct{}  // one token: marks wait until the datapath has settled
 	doubtful chan struct{}  // one token: numbers should be confirmed
 	handlers sync.WaitGroup // of Notify, at work
 }
@@ -75,6 +88,7 @@ func New(o *Options) *Tracker {
 		watchers: newIndex[*watcher](),
 		readers:  newIndex[*reader](),
 		writable: make(chan struct{}, 1),
+		unsettle: make(chan struct{}, 1),
 		doubtful: make(chan struct{}, 1),
 	}
 	if o != nil {
@@ -90,7 +104,7 @@ func New(o *Options) *Tracker {
 		t.log = silent
 	}
 	t.pic = newPicture(t.o.DB != nil, t.o.AcceptLinkDown, markRules{
-		write: t.o.Marks && t.o.DB != nil, keep: t.o.KeepMarks, ovn: t.o.OVNMarks,
+		write: t.o.Marks && t.o.DB != nil, settle: t.o.Settle != nil, keep: t.o.KeepMarks, ovn: t.o.OVNMarks,
 	}, time.Now())
 	if _, ok := t.o.DB.(Confirmer); !ok {
 		t.pic.byMAC = true
@@ -138,6 +152,9 @@ func (t *Tracker) run(ctx context.Context, sess *ofctrl.Session) error {
 		for range markWriters {
 			group.Go(func() error { return t.writeMarks(ctx) })
 		}
+		if t.pic.marks.settle {
+			group.Go(func() error { return t.settle(ctx, sess) })
+		}
 	}
 	return group.Wait()
 }
@@ -169,6 +186,9 @@ func (t *Tracker) tell(now time.Time) {
 	if t.pic.asking {
 		t.pic.asking = false
 		wake(t.doubtful)
+	}
+	if len(t.pic.unsettled) > 0 {
+		wake(t.unsettle)
 	}
 }
 
