@@ -49,6 +49,11 @@ type Health struct {
 	// something if the switch runs on this host, on the kernel datapath.
 	Entries, Max int
 	Liberal      *bool
+	// Zones are the connections that this host's kernel tracks in the process's
+	// network namespace, by zone. ZonesErr says why they could not be read:
+	// ErrNoEntries, or that only root may.
+	Zones    []Zone
+	ZonesErr error
 }
 
 // Invalid is how many packets were taken as invalid in the interval.
@@ -85,6 +90,7 @@ func (h *Health) String() string {
 	if h.Max > 0 && h.Entries >= h.Max {
 		fmt.Fprintf(&b, "; the kernel's table is full (%d connections), so new ones are not tracked", h.Entries)
 	}
+	h.appendZones(&b)
 	if h.Dropping() && h.Liberal != nil && !*h.Liberal {
 		b.WriteString("; connections whose window is lost are dropped for as long as they live: flushing their entries, or the sysctl " +
 			"net.netfilter.nf_conntrack_tcp_be_liberal=1, lets them go on")
@@ -203,4 +209,5 @@ func (h *Health) readKernel(proc string) {
 	if n, err := read("nf_conntrack_tcp_be_liberal"); err == nil {
 		h.Liberal = new(n != 0)
 	}
+	h.Zones, h.ZonesErr = readZones(proc)
 }

@@ -83,7 +83,16 @@ type health struct {
 	Entries  int    `json:"entries"` // of the kernel's table, -1 where it does not say
 	Max      int    `json:"max"`
 	Liberal  *bool  `json:"liberal,omitempty"`
+	Zones    []zone `json:"zones"` // empty where the kernel does not list connections: see the note
 	Note     string `json:"note"`
+}
+
+type zone struct {
+	Zone      uint16         `json:"zone"`
+	Entries   int            `json:"entries"`
+	HalfOpen  int            `json:"half_open"`
+	Unreplied int            `json:"unreplied"`
+	States    map[string]int `json:"tcp_states"`
 }
 
 type flow struct {
@@ -103,7 +112,11 @@ func (o *options) inspectConnections(ctx context.Context, env *cli.Env) (int, er
 		for _, f := range h.Flows {
 			flows = append(flows, flow(f))
 		}
-		env.JSON(health{h.Dropping(), h.Invalid(), h.Interval.Milliseconds(), flows, h.Entries, h.Max, h.Liberal, h.String()})
+		zones := []zone{}
+		for _, z := range h.Zones {
+			zones = append(zones, zone{z.Zone, z.Entries, z.HalfOpen(), z.Unreplied, z.States})
+		}
+		env.JSON(health{h.Dropping(), h.Invalid(), h.Interval.Milliseconds(), flows, h.Entries, h.Max, h.Liberal, zones, h.String()})
 		return nil
 	})
 }
