@@ -16,14 +16,14 @@ import (
 	"github.com/flowgate/flowgate/ofctrl/flowtext"
 )
 
-// Diff works out what Replace would do, and does nothing.
+// Diff works out what Replace would do, and does nothing. Any error is an *Error.
 func Diff(ctx context.Context, conn *ofctrl.Conn, scope Scope, desired iter.Seq[ofctrl.Message]) (*Plan, error) {
 	return diff(ctx, conn, scope, desired, nil)
 }
 
 func diff(ctx context.Context, conn *ofctrl.Conn, scope Scope, desired iter.Seq[ofctrl.Message], o *Options) (*Plan, error) {
 	if err := scope.check(); err != nil {
-		return nil, err
+		return nil, &Error{Stage: StageRead, Err: err}
 	}
 	d := newDiffer(conn, scope, o)
 	d.ahead = dumpAhead(ctx, conn, aheadMost, scope.requests()...)
@@ -41,7 +41,7 @@ func diff(ctx context.Context, conn *ofctrl.Conn, scope Scope, desired iter.Seq[
 		{"meters", d.readMeters},
 	} {
 		if err := read.of(ctx); err != nil {
-			return nil, fmt.Errorf("bundle: dump %s: %w", read.what, err)
+			return nil, &Error{Stage: StageRead, Err: fmt.Errorf("bundle: dump %s: %w", read.what, err)}
 		}
 	}
 	d.finish()

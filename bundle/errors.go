@@ -48,8 +48,8 @@ type Outcome string
 // The outcomes.
 const (
 	Applied    Outcome = "applied"
-	NotApplied Outcome = "refused" // nothing was changed
-	Unknown    Outcome = "unknown" // the answer to the commit is missing
+	NotApplied Outcome = "not applied" // nothing was changed
+	Unknown    Outcome = "unknown"     // the answer to the commit is missing
 	// Partial is what only a change of several steps can end in: one in chunks
 	// (Options.ChunkSize) of which some were applied, one whose bundle was
 	// applied while what it no longer needs could not be deleted after it, and
@@ -59,13 +59,15 @@ const (
 )
 
 // OutcomeOf tells what became of a change from the error that Commit, Apply,
-// Install, Replace or Flush returned. Nil means Applied.
+// Install, Replace or Flush returned. Nil means Applied. Of an error that came
+// from elsewhere it knows no more than ofctrl.SafeToRetry: it is NotApplied if
+// nothing was sent, else Unknown.
 func OutcomeOf(err error) Outcome {
 	e, ok := errors.AsType[*Error](err)
 	switch {
 	case err == nil, errors.Is(err, ErrNotSettled):
 		return Applied
-	case errors.Is(err, ErrUnknownOutcome):
+	case errors.Is(err, ErrUnknownOutcome), !ok && !ofctrl.SafeToRetry(err):
 		return Unknown
 	case ok && (e.Applied > 0 || e.Undo != nil):
 		return Partial

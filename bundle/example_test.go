@@ -64,7 +64,7 @@ func ExampleApply() {
 	fmt.Println(bundle.OutcomeOf(err), len(sw.Flows()))
 	// Output:
 	// bundle 1: not committed, nothing changed: message 1 (table=254, in_port=12 actions=drop): OFPET_BAD_REQUEST OFPBRC_EPERM
-	// refused 0
+	// not applied 0
 }
 
 // The error of a bundle holds each message that was refused.

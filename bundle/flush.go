@@ -17,8 +17,9 @@ import (
 // called is on the switch when it returns nil. Flushes wait for one another;
 // one that finds its work done sends nothing.
 //
-// The error is an *Error whose Keys name the keys at fault, or, before anything
-// was sent, ctx's or ofctrl.ErrClosed. The next Flush tries again. As a bundle
+// Any error is an *Error, whose Keys name the keys at fault; see OutcomeOf. It
+// wraps ctx's cause, or ofctrl.ErrClosed if the connection had ended before
+// anything was sent. The next Flush tries again. As a bundle
 // is all or nothing, one bad key holds up all others: an agent that takes keys
 // from several sources should delete or mend those that Keys names.
 //
@@ -34,13 +35,13 @@ func (s *Set) Flush(ctx context.Context, conn *ofctrl.Conn) error {
 	case s.flushing <- struct{}{}:
 		defer func() { <-s.flushing }()
 	case <-ctx.Done():
-		return context.Cause(ctx)
+		return &Error{Stage: StageAdd, Err: fmt.Errorf("bundle: flush: %w", context.Cause(ctx))}
 	}
 	for {
 		if err := conn.Context().Err(); err != nil {
 			// A connection that has ended must not make the set forget what it
 			// knows over a newer one.
-			return fmt.Errorf("bundle: flush: %w: %w", ofctrl.ErrClosed, context.Cause(conn.Context()))
+			return &Error{Stage: StageAdd, Err: fmt.Errorf("bundle: flush: %w: %w", ofctrl.ErrClosed, context.Cause(conn.Context()))}
 		}
 		s.mu.Lock()
 		f := s.lackingLocked(conn)

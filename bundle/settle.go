@@ -53,7 +53,7 @@ const settleSweeps = 2
 // SettleByAppctl is a Settle that asks ovs-vswitchd with revalidator/wait, until
 // a sweep that began after the change has ended. It takes up to twice
 // other_config:max-revalidator. ovs-vswitchd refuses the command while it has
-// several datapaths.
+// several datapaths. Package appctl has an Appctl.
 func SettleByAppctl(a Appctl) func(context.Context, *ofctrl.Conn) error {
 	return func(ctx context.Context, conn *ofctrl.Conn) error {
 		// The commit tells the revalidators in the next turn of
@@ -67,5 +67,20 @@ func SettleByAppctl(a Appctl) func(context.Context, *ofctrl.Conn) error {
 			}
 		}
 		return nil
+	}
+}
+
+// SettleOr is a Settle that tries one and, where that fails while the connection
+// is alive, another: for an agent that may have no access to ovs-vswitchd's
+// control socket,
+//
+//	bundle.SettleOr(bundle.SettleByAppctl(appctl.Vswitchd("")), bundle.SettleFor(time.Second))
+func SettleOr(first, otherwise func(context.Context, *ofctrl.Conn) error) func(context.Context, *ofctrl.Conn) error {
+	return func(ctx context.Context, conn *ofctrl.Conn) error {
+		err := first(ctx, conn)
+		if err == nil || ctx.Err() != nil || conn.Context().Err() != nil {
+			return err
+		}
+		return otherwise(ctx, conn)
 	}
 }
