@@ -58,15 +58,31 @@ func TestTooLong(t *testing.T) {
 	_, err = flowtext.ParseFlow("actions="+outputs(2050)+",write_actions("+outputs(2050)+")", nil)
 	require.ErrorAs(t, err, &e)
 	require.Contains(t, e.Problem, "longer than")
-	_, err = flowtext.ParseGroup("group_id=1,type=all"+strings.Repeat(",bucket=output:1", 3000), nil)
-	require.ErrorAs(t, err, &e)
-	require.Contains(t, e.Problem, "longer than")
-
-	g, err := flowtext.ParseGroup("group_id=1,type=all"+strings.Repeat(",bucket=output:1", 2000), nil)
+	// A group's buckets can be sent in parts; one bucket can not, and neither
+	// can what inserts buckets.
+	g, err := flowtext.ParseGroup("group_id=1,type=all"+strings.Repeat(",bucket=output:1", 3000), nil)
 	require.NoError(t, err)
-	g.Buckets = append(g.Buckets, g.Buckets...)
+	require.Len(t, g.Buckets, 3000)
 	_, err = g.MarshalBinary()
 	require.ErrorIs(t, err, flowtext.ErrTooLong)
+	for _, text := range []string{
+		"group_id=1,type=all" + strings.Repeat(",bucket=output:1", 2000),
+	} {
+		_, err := flowtext.ParseGroup(text, nil)
+		require.NoError(t, err)
+	}
+	var numbered strings.Builder
+	for i := range 3000 {
+		fmt.Fprintf(&numbered, ",bucket=bucket_id:%d,actions=output:1", i)
+	}
+	for _, text := range []string{
+		"insert_bucket command_bucket_id=last,group_id=1" + numbered.String(),
+		"group_id=1,type=all,bucket=" + outputs(4094),
+	} {
+		_, err = flowtext.ParseGroup(text, nil)
+		require.ErrorAs(t, err, &e)
+		require.Contains(t, e.Problem, "longer than")
+	}
 }
 
 // Encoding into a buffer that is large enough allocates nothing.

@@ -17,6 +17,9 @@ import (
 // add_or_mod, delete, insert_bucket or remove_bucket. Errors are *ParseError.
 //
 //	group_id=1,type=select,bucket=weight:2,actions=output:1,bucket=output:2
+//
+// A group that is added or modified may have more buckets than fit one message:
+// encoding it then fails with ErrTooLong, and package bundle sends it in parts.
 func ParseGroup(text string, o *Options) (*GroupMod, error) {
 	p := newParser(text, 0, o.ports())
 	defer p.release()
@@ -85,16 +88,24 @@ func (p *parser) group() (*GroupMod, error) {
 		return nil, err
 	}
 	length := m.length()
+	numbers := make(map[uint32]bool)
 	for _, b := range buckets {
 		k, err := p.bucket(b, m)
 		if err != nil {
 			return nil, err
 		}
-		if k.ID != BucketAll && m.hasBucket(k.ID) {
+		if numbers[k.ID] {
 			return nil, p.errorf(b, "two buckets are numbered %d", k.ID)
 		}
-		if length += k.length(m.Type); length > ofp.MaxLen {
+		if k.ID != BucketAll {
+			numbers[k.ID] = true
+		}
+		with := length + k.length(m.Type)
+		if with > ofp.MaxLen {
 			return nil, p.errorf(b, "message is longer than %d bytes", ofp.MaxLen)
+		}
+		if !m.hasType() { // else it can be sent in parts
+			length = with
 		}
 		m.Buckets = append(m.Buckets, k)
 	}
