@@ -34,6 +34,7 @@ func newProgram() *cli.Program {
 		Run:   o.run,
 	}
 	o.sw.Register(p.Flags)
+	p.Flags.Lookup("db").Usage = "an `address`, taken as by the other programs: no database is needed here"
 	p.Flags.StringVar(&o.flows, "flows", "", "`file` with the flows, - for standard input")
 	p.Flags.StringVar(&o.groups, "groups", "", "`file` with the groups; one that is there already is changed")
 	p.Flags.BoolVar(&o.replace, "replace", false, "make the bridge equal to the file: delete the flows that are not in it\n"+
@@ -83,7 +84,7 @@ func (o *options) run(ctx context.Context, env *cli.Env) int {
 	switch {
 	case err == nil:
 		return cli.ExitDone
-	case result.Result == bundle.Unknown:
+	case result.Result == unknown:
 		return exitUnknown
 	case ctx.Err() != nil:
 		return cli.ExitInterrupted
@@ -111,14 +112,19 @@ func (o *options) install(ctx context.Context, env *cli.Env) (*bundle.Plan, erro
 	if err != nil {
 		return nil, err
 	}
+	progress := newProgress(env.Err, len(lines))
+	defer progress.end()
 	plan := &bundle.Plan{Added: len(lines)}
 	if o.replace {
-		plan, err = bundle.Replace(ctx, conn, o.scope.of(o.groups != ""), messages(lines), nil)
+		plan, err = bundle.Replace(ctx, conn, o.scope.of(o.groups != ""), messages(lines), progress.options())
 	} else {
-		err = bundle.Apply(ctx, conn, messages(lines), nil)
+		err = bundle.Apply(ctx, conn, messages(lines), progress.options())
 	}
 	if err != nil {
 		return nil, blame(lines, err)
+	}
+	for _, left := range plan.Unreadable {
+		env.Logger.Warnf("left as it is, for it can not be read: %v", left)
 	}
 	return plan, nil
 }

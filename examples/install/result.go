@@ -14,17 +14,37 @@ import (
 
 // result is what -json prints.
 type result struct {
-	Result  bundle.Outcome `json:"result"`
-	Added   int            `json:"added"`
-	Changed int            `json:"changed"`
-	Deleted int            `json:"deleted"`
-	Kept    int            `json:"kept"`
-	MS      float64        `json:"ms"`
-	Error   *fault         `json:"error,omitempty"`
+	Result  string  `json:"result"` // applied, refused or unknown
+	Added   int     `json:"added"`
+	Changed int     `json:"changed"`
+	Deleted int     `json:"deleted"`
+	Kept    int     `json:"kept"`
+	MS      float64 `json:"ms"`
+	Error   *fault  `json:"error,omitempty"`
+}
+
+// What became of it.
+const (
+	applied = "applied"
+	refused = "refused" // nothing was changed
+	unknown = "unknown"
+)
+
+// outcome is what became of it. What failed before there was a bundle changed
+// nothing.
+func outcome(err error) string {
+	_, begun := errors.AsType[*bundle.Error](err)
+	switch {
+	case err == nil, begun && bundle.OutcomeOf(err) == bundle.Applied:
+		return applied
+	case begun && bundle.OutcomeOf(err) != bundle.NotApplied:
+		return unknown
+	}
+	return refused
 }
 
 func newResult(plan *bundle.Plan, err error, took time.Duration) *result {
-	r := &result{Result: bundle.OutcomeOf(err), MS: float64(took.Microseconds()) / 1000}
+	r := &result{Result: outcome(err), MS: float64(took.Microseconds()) / 1000}
 	if plan != nil {
 		r.Added, r.Changed, r.Deleted, r.Kept = plan.Added, plan.Changed, plan.Deleted, plan.Kept
 	}
@@ -83,18 +103,20 @@ func (f *fault) Unwrap() error { return f.err }
 // blame finds the line that a bundle failed for.
 func blame(lines []line, err error) *fault {
 	f := &fault{Stage: string(bundle.StageAdd), err: err}
-	refused, ok := errors.AsType[*bundle.Error](err)
+	e, ok := errors.AsType[*bundle.Error](err)
 	if !ok {
 		return f
 	}
-	f.Stage = string(refused.Stage)
+	if e.Stage == bundle.StageCommit {
+		f.Stage = string(e.Stage)
+	}
 	if reason, ok := errors.AsType[*ofctrl.SwitchError](err); ok {
 		f.Type, f.Code = reason.TypeName(), reason.CodeName()
 	}
-	if len(refused.Failures) == 0 {
+	if len(e.Failures) == 0 {
 		return f
 	}
-	first := refused.Failures[0]
+	first := e.Failures[0]
 	f.Flow = fmt.Sprint(first.Message)
 	if first.Index >= 0 { // else it is a deletion, which no line asks for
 		l := lines[first.Index]
