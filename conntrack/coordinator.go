@@ -30,6 +30,9 @@ type Options struct {
 	// Timeout is when a gate without a Timeout of its own is late, or another
 	// bridge: never.
 	Timeout time.Duration
+	// Unheld says when flows go onto a switch that forwards already and has
+	// none: Together.
+	Unheld UnheldPolicy
 	// Refusal for gates that have none of their own: FailRound.
 	Refusal Refusal
 	// Reinstall opens a bridge that has a primary controller, where the clear

@@ -5,6 +5,7 @@ package conntrack
 import (
 	"context"
 	"errors"
+	"fmt"
 	"time"
 )
 
@@ -20,6 +21,10 @@ func (r *round) succeed() {
 		c.status.Exposed = r.committed.Sub(r.began)
 	case r.detour == detourSkip:
 		c.status.Exposed = r.committed.Sub(r.cleared)
+	}
+	if c.status.Exposed > 0 {
+		r.noteLocked(fmt.Sprintf("ovs-vswitchd has forwarded without all flows for %v",
+			c.status.Exposed.Round(time.Microsecond)))
 	}
 	late := r.late
 	if !late { // not needed any more

@@ -41,23 +41,24 @@ type round struct {
 	ev        evidence
 	kind      Kind
 	bridge    vswitch.Bridge
-	known     bool             // bridge, skips, dark and ev.flag were read
-	wrong     error            // Options.Bridge does not name the connected bridge
-	skips     bool             // no bridge of the flag is to be held
-	dark      []string         // bridges of the ovs-vswitchd without coordinator
-	hands     map[string]*hand // of released gates
-	all       *bundle.Set      // what was handed in, by gate
-	left      map[string]*left // what the switch refused, by gate
-	late      bool             // gates were left out
-	committed time.Time        // when the bundle was
-	err       error            // why the round failed
+	known     bool                // bridge, skips, dark and ev.flag were read
+	wrong     error               // Options.Bridge does not name the connected bridge
+	skips     bool                // no bridge of the flag is to be held
+	dark      []string            // bridges of the ovs-vswitchd without coordinator
+	hands     map[string]*hand    // of released gates
+	all       *bundle.Set         // what was handed in, by gate
+	left      map[string]*left    // what the switch refused, by gate
+	early     map[string]struct{} // gates whose flows were added before all are released
+	late      bool                // gates were left out
+	committed time.Time           // when the bundle was
+	err       error               // why the round failed
 }
 
 func newRound(c *Coordinator, conn *ofctrl.Conn, number uint64, now time.Time) *round {
 	r := &round{
 		c: c, conn: conn, number: number, began: now,
 		wake: make(chan struct{}, 1), counted: make(chan struct{}), kindKnown: make(chan struct{}), rowsRead: make(chan struct{}),
-		board: newBoard(c.gates, now), hands: make(map[string]*hand), all: new(bundle.Set), left: make(map[string]*left),
+		board: newBoard(c.gates, now), hands: make(map[string]*hand), all: new(bundle.Set), left: make(map[string]*left), early: make(map[string]struct{}),
 		ev: evidence{first: c.epochs == 1, opened: c.opened, expected: c.flows},
 	}
 	r.ctx, r.cancel = context.WithCancelCause(conn.Context())
@@ -123,6 +124,11 @@ func (r *round) gather(ctx context.Context) error {
 				}
 				continue
 			}
+		}
+		if some, err := r.addEarly(ctx); err != nil {
+			return err
+		} else if some {
+			continue
 		}
 		if err := r.sleep(ctx, again); err != nil {
 			return err

@@ -30,6 +30,9 @@ type Status struct {
 	// Missing are the gates that the switch was opened without, because they
 	// were late and the policy is OpenAnyway. Empty again when they came.
 	Missing []string
+	// Early are the gates whose flows were added to a switch that forwards,
+	// before all gates were released, under the policy AsTheyCome.
+	Early []string
 	// LeftOut is what the switch refused and was left out, under the refusal
 	// policy LeaveOut.
 	LeftOut []LeftOut
@@ -86,7 +89,7 @@ func (h *history) add(st Status) {
 	defer h.mu.Unlock()
 	st.Seq = h.last.Seq + 1
 	st.Held, st.Missing, st.Notes = slices.Clone(st.Held), slices.Clone(st.Missing), slices.Clone(st.Notes)
-	st.LeftOut = slices.Clone(st.LeftOut)
+	st.LeftOut, st.Early = slices.Clone(st.LeftOut), slices.Clone(st.Early)
 	h.last = st
 	if len(h.ring) == historyMax {
 		h.ring = slices.Delete(h.ring, 0, historyMax/4)
