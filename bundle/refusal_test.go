@@ -286,7 +286,7 @@ func TestSettle(t *testing.T) {
 	require.Equal(t, 2, asked)
 
 	busy := errors.New("can't wait on multiple udpifs.")
-	o.Settle = bundle.SettleByAppctl(appctl(func() error { return busy }))
+	o.Settle = bundle.SettleByAppctl(appctlFunc(func() error { return busy }))
 	err = bundle.Apply(testContext(t), c, msgs(inPort(0, 3)), o)
 	require.ErrorIs(t, err, bundle.ErrNotSettled)
 	require.ErrorIs(t, err, busy)
@@ -300,9 +300,9 @@ func TestSettle(t *testing.T) {
 	require.True(t, set.Confirmed("a", c.Epoch()))
 }
 
-type appctl func() error
+type appctlFunc func() error
 
-func (a appctl) Appctl(context.Context, ...string) (string, error) { return "", a() }
+func (a appctlFunc) Appctl(context.Context, ...string) (string, error) { return "", a() }
 
 func TestSettleForTakesItsTime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -313,4 +313,19 @@ func TestSettleForTakesItsTime(t *testing.T) {
 		cancel()
 		require.ErrorIs(t, bundle.SettleFor(time.Hour)(ctx, nil), context.Canceled)
 	})
+}
+
+func TestSettleOr(t *testing.T) {
+	busy := errors.New("ovs-vswitchd has several datapaths")
+	settle := func(err error) func(context.Context, *ofctrl.Conn) error {
+		return func(context.Context, *ofctrl.Conn) error { return err }
+	}
+	sw := ofctrltest.New(t)
+	c := connect(t, sw)
+	require.NoError(t, bundle.SettleOr(settle(nil), settle(busy))(t.Context(), c))
+	require.NoError(t, bundle.SettleOr(settle(busy), settle(nil))(t.Context(), c))
+	require.ErrorIs(t, bundle.SettleOr(settle(errors.New("no")), settle(busy))(t.Context(), c), busy)
+	sw.Disconnect()
+	<-c.Context().Done()
+	require.ErrorIs(t, bundle.SettleOr(settle(busy), settle(nil))(t.Context(), c), busy, "lost: nothing else helps")
 }

@@ -12,6 +12,7 @@ import (
 
 	"github.com/flowgate/flowgate/bundle"
 	"github.com/flowgate/flowgate/ofctrl"
+	"github.com/flowgate/flowgate/ofctrl/appctl"
 )
 
 // With SettleByAppctl a change is done when the datapath's cached flows follow.
@@ -25,7 +26,7 @@ func TestOVSSettleByAppctl(t *testing.T) {
 	require.NoError(t, err)
 	out, err := ovs.OFPort(ctx, "p2")
 	require.NoError(t, err)
-	o := &bundle.Options{Settle: bundle.SettleByAppctl(ovs)}
+	o := &bundle.Options{Settle: bundle.SettleByAppctl(appctl.Vswitchd(ovs.Rundir()))}
 	install := func(actions string) {
 		flow := flowMod(t, fmt.Sprintf("in_port=%d,actions=%s", in, actions))
 		_, err := bundle.Replace(ctx, c, bundle.Scope{All: true}, msgs(ofctrl.Message(flow)), o)

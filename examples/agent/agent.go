@@ -41,7 +41,7 @@ type config struct {
 	portFlows func(portstatus.Port) ([]ofctrl.Message, error)
 	settle    settleFunc // waits until the datapath does what the flows say; nil: it does at once
 	ovnMarks  bool
-	marked    func(portstatus.Port) // told of each port whose flows are in
+	marked    func(portstatus.Port) // told of each port that is marked
 	log       logrus.FieldLogger
 }
 
@@ -53,13 +53,20 @@ type agent struct {
 	session     *ofctrl.Session
 	tracker     *portstatus.Tracker
 
-	writing sync.Mutex // held from reading the tracker until the flows are put
-	flows   bundle.Set // the ports' flows, by port name
-	marker  *marker
+	writing sync.Mutex      // held from reading the tracker until the flows are put
+	flows   bundle.Set      // the ports' flows, by port name
+	told    map[string]life // by marked; of followPorts
+}
+
+// life is a port with its number in one epoch.
+type life struct {
+	instance portstatus.Instance
+	number   uint32
+	epoch    uint64
 }
 
 func newAgent(c config) (*agent, error) {
-	a := &agent{config: c, marker: newMarker()}
+	a := &agent{config: c, told: make(map[string]life)}
 	a.coordinator = conntrack.New(conntrack.NewFlag(c.db), &conntrack.Options{
 		Bridge: c.bridge, Scope: bundle.Scope{Flows: true}, KeepArmed: true, Logger: c.log,
 	})
@@ -75,7 +82,7 @@ func newAgent(c config) (*agent, error) {
 	a.session = ofctrl.NewSession(c.sw, &ofctrl.SessionOptions{Options: c.options, Sync: a.coordinator.Sync})
 	a.coordinator.Follow(a.session)
 	a.tracker = portstatus.New(&portstatus.Options{
-		DB: c.db, Bridge: c.bridge, Marks: true, OVNMarks: c.ovnMarks, Logger: c.log,
+		DB: c.db, Bridge: c.bridge, Marks: true, Settle: c.settle, OVNMarks: c.ovnMarks, Logger: c.log,
 	})
 	return a, nil
 }
@@ -86,7 +93,6 @@ func (a *agent) run(ctx context.Context) error {
 	g.Go(func() error { return a.session.Run(ctx) })
 	g.Go(func() error { return a.tracker.Run(ctx, a.session) })
 	g.Go(func() error { return a.followPorts(ctx) })
-	g.Go(func() error { return a.markPorts(ctx) })
 	err := g.Wait()
 	a.coordinator.Wait()
 	return err
@@ -115,7 +121,7 @@ func (a *agent) restorePorts(ctx context.Context, r *conntrack.Round) error {
 }
 
 // followPorts makes the flows of each port what they should be whenever
-// something of it has changed, and hands it on to be marked.
+// something of it has changed, and has it marked when they are in.
 func (a *agent) followPorts(ctx context.Context) error {
 	for e, err := range a.tracker.Watch(ctx) {
 		switch {
@@ -123,17 +129,30 @@ func (a *agent) followPorts(ctx context.Context) error {
 			return err
 		case e.Kind == portstatus.Added, e.Kind == portstatus.Changed,
 			e.Kind == portstatus.Renumbered, e.Kind == portstatus.Removed:
-			a.marker.changing(e.Port.Name)
 			if err := a.flush(ctx, e.Port.Name); err != nil {
 				a.log.Warnf("port %s: %v", e.Port.Name, err) // what changes, or the next epoch, brings it again
 				continue
 			}
-			if _, ok := a.markable(e.Port.Name); ok {
-				a.marker.add(e.Port.Name)
-			}
+			a.mark(ctx, e.Port.Name)
 		}
 	}
 	return ctx.Err()
+}
+
+// mark has a port marked whose flows the switch has confirmed in the port's
+// epoch, and tells of it when it is.
+func (a *agent) mark(ctx context.Context, name string) {
+	port, ok, err := a.tracker.Get(name)
+	switch {
+	case err != nil || !ok || !port.Live || !a.flows.Confirmed(name, port.Epoch):
+	case !port.Installed:
+		if err := a.tracker.MarkInstalled(ctx, port); err != nil {
+			a.log.Infof("port %s: %v", name, err)
+		}
+	case a.marked != nil && a.told[name] != life{port.Instance, port.Number, port.Epoch}:
+		a.told[name] = life{port.Instance, port.Number, port.Epoch}
+		a.marked(port)
+	}
 }
 
 // flush makes the switch equal to what the port needs now.

@@ -135,7 +135,7 @@ func (o *options) serve(ctx context.Context, env *cli.Env) error {
 				return r.Hand(slices.Values(base))
 			}}},
 			portFlows: ports.flows,
-			settle:    settleBy(o.sw.Rundir(), env.Logger),
+			settle:    settleBy(o.sw.Rundir()),
 			ovnMarks:  o.mark == "ovn",
 			marked: func(p portstatus.Port) {
 				env.Printf("%s: port %d, epoch %d: flows installed\n", p.Name, p.Number, p.Epoch)

@@ -13,7 +13,6 @@ import (
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sync/errgroup"
 
-	"github.com/flowgate/flowgate/internal/ovssandbox"
 	"github.com/flowgate/flowgate/ofctrl"
 	"github.com/flowgate/flowgate/ofctrl/ofctrltest"
 	"github.com/flowgate/flowgate/portstatus"
@@ -87,31 +86,4 @@ func TestMarkWhenSettled(t *testing.T) {
 	stop()
 	require.ErrorIs(t, g.Wait(), context.Canceled)
 	require.Empty(t, marked)
-}
-
-func TestUnixctl(t *testing.T) {
-	t.Parallel()
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
-	defer cancel()
-	ovs := ovssandbox.New(t, nil)
-	ctl := unixctl(ovs.Rundir())
-	text, err := ctl.Appctl(ctx, "version")
-	require.NoError(t, err)
-	require.Contains(t, text, "ovs-vswitchd")
-	_, err = ctl.Appctl(ctx, "revalidator/wait")
-	require.NoError(t, err)
-	_, err = ctl.Appctl(ctx, "no/such", "command")
-	require.ErrorContains(t, err, "not a valid command")
-	_, err = unixctl(t.TempDir()).Appctl(ctx, "version")
-	require.Error(t, err)
-
-	// An answer that does not come.
-	_, err = ctl.Appctl(ctx, "revalidator/pause")
-	require.NoError(t, err)
-	short, stop := context.WithTimeout(ctx, 50*time.Millisecond)
-	defer stop()
-	_, err = ctl.Appctl(short, "revalidator/wait")
-	require.ErrorIs(t, err, context.DeadlineExceeded)
-	_, err = ctl.Appctl(ctx, "revalidator/resume")
-	require.NoError(t, err)
 }
