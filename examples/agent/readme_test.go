@@ -22,6 +22,7 @@ import (
 	"github.com/flowgate/flowgate/conntrack"
 	"github.com/flowgate/flowgate/internal/ovssandbox"
 	"github.com/flowgate/flowgate/ofctrl"
+	"github.com/flowgate/flowgate/ofctrl/appctl"
 	"github.com/flowgate/flowgate/ofctrl/flowtext"
 	"github.com/flowgate/flowgate/ofctrl/ofctrltest"
 	"github.com/flowgate/flowgate/ofctrl/vswitchdb"
@@ -115,7 +116,8 @@ func run(ctx context.Context) error {
 		return err
 	}
 	var ports bundle.Set // the flows of every port, by its instance
-	tracker := portstatus.New(&portstatus.Options{DB: db, Bridge: "br-int", Marks: true})
+	settle := bundle.SettleByAppctl(appctl.Vswitchd("")) // drops that were cached before the flows outlive their confirmation
+	tracker := portstatus.New(&portstatus.Options{DB: db, Bridge: "br-int", Marks: true, Settle: settle})
 	pods := portstatus.Condition{Need: portstatus.NeedLive, ExternalID: "iface-id"}
 
 	// Nothing is forwarded until all gates have handed in their flows.
