@@ -34,6 +34,8 @@
 //   - Nothing of one instance of a port counts for another: see [Instance].
 //   - A slow reader of Watch or Ready misses intermediate states, never the
 //     last one, and costs memory for each port, not for each change.
+//   - A mark is written when the caller has said that the flows are confirmed and,
+//     with Options.Settle, when the datapath's cache follows them.
 //   - Flows never wait for the database: [Tracker.MarkInstalled] hands the mark
 //     over and returns.
 package portstatus
