@@ -5,6 +5,9 @@ package conntrack_test
 import (
 	"context"
 	"errors"
+	"os"
+	"os/exec"
+	"regexp"
 	"slices"
 	"sync/atomic"
 	"testing"
@@ -54,11 +57,26 @@ func TestOVSHeld(t *testing.T) {
 		require.EqualValues(t, 1, matched)
 		if epoch == 1 { // as the documentation of the package has it for systemd
 			require.NoError(t, s.Vswitchd().Terminate(within(t)))
-			s.vsctl("--no-wait", "set", "Open_vSwitch", ".", "other_config:flow-restore-wait=true")
+			s.documented()
 			require.NoError(t, s.Vswitchd().Start(within(t)))
 		}
 	}
 	require.ErrorIs(t, a.Gate("more", hands(), nil), conntrack.ErrStarted)
+}
+
+// documented runs the command that the documentation of the package has for a
+// container's entrypoint, which is the same as the one for systemd.
+func (s *ovs) documented() {
+	s.tb.Helper()
+	text, err := os.ReadFile("doc.go")
+	require.NoError(s.tb, err)
+	found := regexp.MustCompile(`(?m)ovs-vsctl --no-wait .*$`).FindAllString(string(text), -1)
+	require.Len(s.tb, found, 3)
+	require.Len(s.tb, slices.Compact(found), 1, "%q", found)
+	script := exec.CommandContext(within(s.tb), "sh", "-c", found[0])
+	script.Env = append(os.Environ(), "OVS_RUNDIR="+s.Rundir())
+	out, err := script.CombinedOutput()
+	require.NoError(s.tb, err, "%s", out)
 }
 
 // Case 4 (b): set after the start the flag has no effect, and the coordinator

@@ -35,7 +35,11 @@
 // A round is recognised by what it finds ([Kind]), and does the least harm:
 // nothing is cleared, and nothing is called holding, where nothing is held.
 // Replacing is by difference, so a bridge that has kept its flows is not
-// disturbed.
+// disturbed. On one that forwards and has lost them everything counts: the probe
+// is not waited for, the bundle goes as soon as the gates are released, and
+// Status.Exposed says how long packets went without the flows. Options.Unheld can
+// have each gate's flows added when it is released; see there for when that is
+// better, and when it is worse.
 //
 // Whether ovs-vswitchd is held now is asked of it by a packet-out that comes
 // back when it is not. The database does not know: the key is read while
@@ -48,7 +52,13 @@
 //
 //	ovs-vsctl --no-wait set Open_vSwitch . other_config:flow-restore-wait=true
 //
-// in a container's entrypoint before 'exec ovs-vswitchd', or under systemd in
+// in a container's entrypoint
+//
+//	#!/bin/sh
+//	ovs-vsctl --no-wait set Open_vSwitch . other_config:flow-restore-wait=true
+//	exec ovs-vswitchd --pidfile
+//
+// which the container's runtime ends by SIGTERM, or under systemd in
 // /etc/systemd/system/ovs-vswitchd.service.d/hold.conf
 //
 //	[Service]
@@ -62,6 +72,19 @@
 //
 // For crashes there is Options.KeepArmed. Without an agent an armed switch stays
 // held after its next start until somebody removes the key.
+//
+// # Between the clear and the proof
+//
+// When ovs-vswitchd ends after the key was removed and before the opening was
+// proven, its next life would come without the flag and without flows. So a
+// connection that is lost in that time makes the coordinator set the key again at
+// once, with or without KeepArmed. Where ovs-vswitchd has only lost the
+// connection, the next round takes it back. What remains: an ovs-vswitchd that
+// has started and read the database sooner than that write was made, some
+// milliseconds after its end on the same machine (seen only with the fake switch,
+// which takes no time to start); a host whose end shows no sooner than by a
+// probe; an agent that ends in the same moment. A life that has come so is an
+// Unheld round.
 //
 // # What holding means
 //
@@ -79,7 +102,9 @@
 // A round ends open, with all flows counted, or failed with the reason; until
 // then its phase and Status.Waiting say what it waits for. It is never open and
 // incomplete, unless the policy OpenAnyway says so, and then Status.Missing
-// names what is missing. What can wait is waited for without bound: the
+// names what is missing. What the switch refuses fails the round and changes
+// nothing, and the *GateError names gate and key; under the refusal policy
+// LeaveOut it is left out, and Status.LeftOut names it. What can wait is waited for without bound: the
 // database, a stalled ovs-vswitchd (Status.SilentSince), gates under the policy
 // KeepHolding. If the connection ends, so does the round, and the next epoch
 // begins another: nothing is carried over.
@@ -87,6 +112,7 @@
 // # Tracked connections
 //
 // [Inspect] tells whether packets are dropped as out of their connection, from
-// the counters of the agent's own flows. [Flush] makes the datapath forget
+// the counters of the agent's own flows, and counts what the kernel tracks by
+// zone where the kernel lists it. [Flush] makes the datapath forget
 // connections by zone or tuple; nothing here does so by itself.
 package conntrack
