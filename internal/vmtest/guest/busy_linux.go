@@ -169,6 +169,10 @@ func busyRestarts(ctx context.Context, w *world, rounds int, restart func(ctx co
 	}
 	defer c.close()
 	o := &outcome{restarts: rounds, conns: len(c.streams)}
+	reasons, err := invalidReasons()
+	if err != nil {
+		return nil, err
+	}
 	for round := range rounds {
 		for _, s := range c.streams {
 			s.forgetSilence()
@@ -203,6 +207,13 @@ func busyRestarts(ctx context.Context, w *world, rounds int, restart func(ctx co
 		}
 		logf("restart %d: %d ms, longest silence %d ms, %d new connections, %d flow-mods, kernel drop flows %d after the stop and %d at the end, +inv %d",
 			round+1, took.Milliseconds(), longest.Milliseconds(), c.dialed.Load(), c.changed.Load(), c.left, found.drops, found.invalid)
+		before := reasons
+		if reasons, err = invalidReasons(); err != nil {
+			return nil, err
+		}
+		if found.invalid > 0 {
+			logf("invalid: %s", newReasons(before, reasons))
+		}
 	}
 	return o, nil
 }
