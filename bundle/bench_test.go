@@ -33,8 +33,10 @@ func sizes() []int {
 }
 
 // BenchmarkInstall compares Apply with the floor, which is Open vSwitch itself
-// fed with bytes that are encoded already, and with ovs-ofctl. All dial anew,
-// which is part of what is measured. The peer ofnet is in internal/bench/ofnet.
+// fed with bytes that are encoded already, and with ovs-ofctl: x-floor is how
+// many times as long each takes as the floor, which is run in turn with it. All
+// dial anew, which is part of what is measured. The peer ofnet is in
+// internal/bench/ofnet.
 func BenchmarkInstall(b *testing.B) {
 	ovs := ovssandbox.New(b, nil)
 	for _, n := range sizes() {
@@ -45,20 +47,29 @@ func BenchmarkInstall(b *testing.B) {
 func benchInstall(b *testing.B, ovs *ovssandbox.Sandbox, n int) {
 	b.Helper()
 	ctx, addr := b.Context(), ovs.MgmtAddr("br0")
+	floor, err := bench.NewFloor(bench.Collect(n, bench.FlowMod))
+	require.NoError(b, err)
+	empty := func() {
+		_, err := ovs.Ofctl(ctx, "del-flows", "br0")
+		require.NoError(b, err)
+	}
 	// run measures one way to install n flows on an empty switch.
 	run := func(name string, install func() error) {
 		b.Run(fmt.Sprintf("%s/%d", name, n), func(b *testing.B) {
 			b.ReportAllocs()
 			var cpu time.Duration
+			var ratio bench.Ratio
 			for b.Loop() {
 				b.StopTimer()
-				_, err := ovs.Ofctl(ctx, "del-flows", "br0")
-				require.NoError(b, err)
+				empty()
+				require.NoError(b, ratio.Other(func() error { return floor.Install(ctx, addr) }))
+				empty()
 				start := bench.CPUTime()
 				b.StartTimer()
-				require.NoError(b, install())
+				require.NoError(b, ratio.This(install))
 				cpu += bench.CPUTime() - start
 			}
+			b.ReportMetric(ratio.Value(), "x-floor")
 			b.ReportMetric(float64(cpu.Nanoseconds())/float64(b.N*n), "client-ns/flow")
 		})
 	}
@@ -72,12 +83,7 @@ func benchInstall(b *testing.B, ovs *ovssandbox.Sandbox, n int) {
 			return bundle.Apply(ctx, c, msgs, nil)
 		})
 	}
-	floor := func() func() error {
-		floor, err := bench.NewFloor(bench.Collect(n, bench.FlowMod))
-		require.NoError(b, err)
-		return func() error { return floor.Install(ctx, addr) }
-	}
-	run("floor", floor())
+	run("floor", func() error { return floor.Install(ctx, addr) })
 	apply("appender", slices.Values(bench.Collect(n, bench.FlowMod)))
 	apply("generated", generated(n))
 	apply("libOpenflow", slices.Values(bench.Collect(n, bench.LibOpenflow)))
@@ -133,7 +139,8 @@ func BenchmarkMemory(b *testing.B) {
 }
 
 // BenchmarkReplaceSame compares Replace with content that is there already with
-// a plain dump of it, which reads the segments and does not look at them.
+// a plain dump of it, which reads the segments and does not look at them: x-dump
+// is how many times as long it takes as the dump, which is run in turn with it.
 func BenchmarkReplaceSame(b *testing.B) {
 	const n = 100_000
 	ovs := ovssandbox.New(b, nil)
@@ -143,20 +150,24 @@ func BenchmarkReplaceSame(b *testing.B) {
 	defer c.Close()
 	require.NoError(b, bundle.Apply(b.Context(), c, slices.Values(desired), nil))
 
+	request, err := ofp.AppendFlowRequest(nil, 0, ofp.MultipartFlow, ofp.AllFlows)
+	require.NoError(b, err)
+	dump := func() error {
+		for _, err := range c.Multipart(b.Context(), ofctrl.RawMessage(request)) {
+			if err != nil {
+				return err
+			}
+		}
+		return nil
+	}
 	b.Run(fmt.Sprintf("dump/%d", n), func(b *testing.B) {
 		b.ReportAllocs()
-		request, err := ofp.AppendFlowRequest(nil, 0, ofp.MultipartFlow, ofp.AllFlows)
-		require.NoError(b, err)
 		for b.Loop() {
-			for _, err := range c.Multipart(b.Context(), ofctrl.RawMessage(request)) {
-				require.NoError(b, err)
-			}
+			require.NoError(b, dump())
 		}
 	})
 	b.Run(fmt.Sprintf("dump-decoded/%d", n), func(b *testing.B) {
 		b.ReportAllocs()
-		request, err := ofp.AppendFlowRequest(nil, 0, ofp.MultipartFlow, ofp.AllFlows)
-		require.NoError(b, err)
 		for b.Loop() {
 			for segment, err := range c.Multipart(b.Context(), ofctrl.RawMessage(request)) {
 				require.NoError(b, err)
@@ -171,11 +182,20 @@ func BenchmarkReplaceSame(b *testing.B) {
 	for name, msgs := range map[string][]ofctrl.Message{"appender": desired, "libOpenflow": lib} {
 		b.Run(fmt.Sprintf("replace-%s/%d", name, n), func(b *testing.B) {
 			b.ReportAllocs()
+			var ratio bench.Ratio
 			for b.Loop() {
-				plan, err := bundle.Replace(b.Context(), c, bundle.Scope{All: true}, slices.Values(msgs), nil)
-				require.NoError(b, err)
-				require.True(b, plan.Empty(), "%v", plan)
+				b.StopTimer()
+				require.NoError(b, ratio.Other(dump))
+				b.StartTimer()
+				require.NoError(b, ratio.This(func() error {
+					plan, err := bundle.Replace(b.Context(), c, bundle.Scope{All: true}, slices.Values(msgs), nil)
+					if err == nil {
+						require.True(b, plan.Empty(), "%v", plan)
+					}
+					return err
+				}))
 			}
+			b.ReportMetric(ratio.Value(), "x-dump")
 		})
 	}
 	b.Run(fmt.Sprintf("ovs-ofctl-dump/%d", n), func(b *testing.B) {

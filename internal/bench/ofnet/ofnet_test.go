@@ -7,6 +7,7 @@ package ofnet_test
 
 import (
 	"fmt"
+	"os"
 	"strings"
 	"testing"
 	"time"
@@ -41,45 +42,59 @@ func BenchmarkInstall(b *testing.B) {
 	case <-time.After(time.Minute):
 		b.Fatal("ofnet did not connect")
 	}
-	for _, n := range []int{10_000, 100_000} {
+	sizes := []int{10_000, 100_000}
+	if os.Getenv("FLOWGATE_LONG") != "" {
+		sizes = append(sizes, 1_000_000)
+	}
+	for _, n := range sizes {
+		floor, err := bench.NewFloor(bench.Collect(n, bench.FlowMod))
+		require.NoError(b, err)
 		flows := make([]*openflow15.FlowMod, n)
 		for i := range flows {
 			flows[i] = bench.LibOpenflow(i)
 		}
-		var cpu time.Duration
+		empty := func() {
+			_, err := ovs.Ofctl(b.Context(), "del-flows", "br0")
+			require.NoError(b, err)
+		}
 		b.Run(fmt.Sprintf("ofnet/%d", n), func(b *testing.B) {
 			b.ReportAllocs()
-			cpu = 0
+			var cpu time.Duration
+			var ratio bench.Ratio
 			for b.Loop() {
 				b.StopTimer()
-				_, err := ovs.Ofctl(b.Context(), "del-flows", "br0")
-				require.NoError(b, err)
+				empty()
+				require.NoError(b, ratio.Other(func() error { return floor.Install(b.Context(), ovs.MgmtAddr("br0")) }))
+				empty()
 				start := bench.CPUTime()
 				b.StartTimer()
-				tx := sw.NewTransaction(ofctrl.Ordered)
-				require.NoError(b, tx.Begin())
-				for _, fm := range flows {
-					require.NoError(b, tx.AddFlow(fm))
-				}
-				added, err := tx.Complete()
-				require.NoError(b, err)
-				require.Equal(b, n, added)
-				require.NoError(b, tx.Commit())
+				require.NoError(b, ratio.This(func() error { return install(sw, flows) }))
 				cpu += bench.CPUTime() - start
 			}
+			b.ReportMetric(ratio.Value(), "x-floor")
 			b.ReportMetric(float64(cpu.Nanoseconds())/float64(b.N*n), "client-ns/flow")
-		})
-		floor, err := bench.NewFloor(bench.Collect(n, bench.FlowMod))
-		require.NoError(b, err)
-		b.Run(fmt.Sprintf("floor/%d", n), func(b *testing.B) {
-			for b.Loop() {
-				b.StopTimer()
-				_, err := ovs.Ofctl(b.Context(), "del-flows", "br0")
-				require.NoError(b, err)
-				b.StartTimer()
-				require.NoError(b, floor.Install(b.Context(), ovs.MgmtAddr("br0")))
-			}
 		})
 	}
 	controller.Delete()
+}
+
+// install installs flows as antrea does, in one transaction.
+func install(sw *ofctrl.OFSwitch, flows []*openflow15.FlowMod) error {
+	tx := sw.NewTransaction(ofctrl.Ordered)
+	if err := tx.Begin(); err != nil {
+		return err
+	}
+	for _, fm := range flows {
+		if err := tx.AddFlow(fm); err != nil {
+			return err
+		}
+	}
+	added, err := tx.Complete()
+	if err == nil && added != len(flows) {
+		err = fmt.Errorf("ofnet: added %d of %d", added, len(flows))
+	}
+	if err != nil {
+		return err
+	}
+	return tx.Commit()
 }
