@@ -69,7 +69,7 @@ func (r *round) install(ctx context.Context) ([]*bundle.Snapshot, error) {
 		if err == nil {
 			return snaps, nil
 		}
-		err, list := r.blame(err, all.All())
+		list, err := r.blame(err, all.All())
 		if without == leaveOutMax || !r.leaveOut(list) {
 			return nil, err
 		}

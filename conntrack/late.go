@@ -78,7 +78,7 @@ func (r *round) installGate(name string) error {
 			}
 			return nil
 		}
-		blamed, list := r.blame(err, slices.Values(msgs))
+		list, blamed := r.blame(err, slices.Values(msgs))
 		if without == leaveOutMax || !r.leaveOut(list) {
 			return blamed
 		}

@@ -121,10 +121,10 @@ func (r *round) origins() map[string]origin {
 // blame finds the gates whose flows or groups the switch refused. What it
 // returns is a *GateError, or the error as it was when there is no telling. sent
 // are the messages that the failures' indexes are of.
-func (r *round) blame(err error, sent iter.Seq[ofctrl.Message]) (error, []refused) {
+func (r *round) blame(err error, sent iter.Seq[ofctrl.Message]) ([]refused, error) {
 	e, ok := errors.AsType[*bundle.Error](err)
 	if !ok || len(e.Failures) == 0 {
-		return err, nil
+		return nil, err
 	}
 	failed := make(map[int]ofctrl.Failure, len(e.Failures))
 	for _, f := range e.Failures {
@@ -148,7 +148,7 @@ func (r *round) blame(err error, sent iter.Seq[ofctrl.Message]) (error, []refuse
 		r.from = nil // a set has changed since, perhaps
 	}
 	if len(list) == 0 {
-		return err, nil
+		return nil, err
 	}
 	gate := &GateError{Gate: r.strictest(list), Err: err}
 	for _, l := range list {
@@ -159,7 +159,7 @@ func (r *round) blame(err error, sent iter.Seq[ofctrl.Message]) (error, []refuse
 	if len(list) < len(e.Failures) {
 		list = nil // something else was refused too
 	}
-	return gate, list
+	return list, gate
 }
 
 // refused is one message that the switch refused.
@@ -199,11 +199,12 @@ func (r *round) leaveOut(list []refused) bool {
 			out = &left{msgs: make(map[string]struct{}), keys: make(map[int][]string)}
 			r.left[l.gate] = out
 		}
-		if l.set < 0 {
+		switch {
+		case l.set < 0:
 			out.msgs[l.id] = struct{}{}
-		} else if slices.Contains(out.keys[l.set], l.key) {
+		case slices.Contains(out.keys[l.set], l.key):
 			continue // two flows of one key
-		} else {
+		default:
 			out.keys[l.set] = append(out.keys[l.set], l.key)
 		}
 		c.log.Warnf("conntrack: %s: left out, as the switch refuses it: %v", c.opts.Bridge, l.told)
