@@ -28,7 +28,7 @@ func invalidReasons() (map[string]int, error) {
 	reasons := map[string]int{}
 	for record := make([]byte, 8192); ; {
 		n, err := unix.Read(fd, record)
-		if err == unix.EPIPE { //nolint:errorlint // an errno: older records are gone
+		if err == unix.EPIPE { // older records are gone
 			continue
 		}
 		if err != nil || n <= 0 {
