@@ -50,5 +50,6 @@
 // vSwitch itself uses (package flowtext), so it does not matter whether a flow
 // was made by flowtext or libOpenflow, with load or set_field. Groups are
 // compared too. Groups over 64 KiB are sent in parts, but can not be read back
-// from Open vSwitch: they are written each time, and [Plan] names them.
+// from Open vSwitch: they are written each time, and [Plan] names them, as it
+// names flows of a newer Open vSwitch whose match this version can not read.
 package bundle

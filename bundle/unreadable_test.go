@@ -58,7 +58,12 @@ func TestReplaceUnreadable(t *testing.T) {
 	c := tg.through(t, newer)
 	all := bundle.Scope{All: true}
 
-	plan, err := bundle.Replace(ctx, c, all, msgs(kept, action, group), nil)
+	// Actions that are not known are not the same as none.
+	plan, err := bundle.Diff(ctx, c, all, msgs(kept, flowMod(t, "table=2,cookie=0xa,ip,actions=drop"), group))
+	require.NoError(t, err)
+	require.Equal(t, 2, plan.Changed)
+
+	plan, err = bundle.Replace(ctx, c, all, msgs(kept, action, group), nil)
 	require.NoError(t, err)
 	require.Equal(t, "0 added, 2 changed, 2 deleted, 1 kept (1 of the changed are groups that can not be read back) (1 flows can not be read and stay)", plan.String())
 	require.Equal(t, []uint32{9}, plan.Unread)
