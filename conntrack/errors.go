@@ -126,3 +126,17 @@ func (e *CountError) Error() string {
 
 // Is makes a CountError match ErrCount.
 func (e *CountError) Is(target error) bool { return target == ErrCount }
+
+// opError is an error with what was being done.
+type opError struct {
+	op  string
+	err error
+}
+
+func during(op string, err error) error { return &opError{op, err} }
+
+func (e *opError) Error() string {
+	return "conntrack: " + e.op + ": " + strings.TrimPrefix(e.err.Error(), "conntrack: ")
+}
+
+func (e *opError) Unwrap() error { return e.err }

@@ -73,7 +73,7 @@ func Flush(ctx context.Context, conn *ofctrl.Conn, which Connections) error {
 		err = fmt.Errorf("%w (%w)", ErrFlushByTuple, err)
 	}
 	if err != nil {
-		return fmt.Errorf("conntrack: flush: %w", err)
+		return during("flush", err)
 	}
 	return nil
 }

@@ -121,18 +121,18 @@ func Inspect(ctx context.Context, conn *ofctrl.Conn, o *InspectOptions) (*Health
 	}
 	before, err := invalidFlows(ctx, conn, opts.Tables)
 	if err != nil {
-		return nil, fmt.Errorf("conntrack: inspect: %w", err)
+		return nil, during("inspect", err)
 	}
 	timer := time.NewTimer(opts.Interval)
 	defer timer.Stop()
 	select {
 	case <-timer.C:
 	case <-ctx.Done():
-		return nil, fmt.Errorf("conntrack: inspect: %w", context.Cause(ctx))
+		return nil, during("inspect", context.Cause(ctx))
 	}
 	after, err := invalidFlows(ctx, conn, opts.Tables)
 	if err != nil {
-		return nil, fmt.Errorf("conntrack: inspect: %w", err)
+		return nil, during("inspect", err)
 	}
 	h := &Health{Interval: opts.Interval}
 	for _, f := range after {

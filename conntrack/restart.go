@@ -36,7 +36,7 @@ var ErrNotArmed = errors.New("conntrack: flow-restore-wait is not set after it w
 // only, on the machine that ovs-vswitchd runs on.
 func (f *Flag) Restart(ctx context.Context, pidfile string, start func(context.Context) error) error {
 	if err := f.Arm(ctx); err != nil {
-		return fmt.Errorf("conntrack: restart: %w", err)
+		return during("restart", err)
 	}
 	set, err := f.db.FlowRestoreWait(ctx)
 	if err == nil && !set {
@@ -52,7 +52,7 @@ func (f *Flag) Restart(ctx context.Context, pidfile string, start func(context.C
 		}
 	}
 	if err != nil {
-		return fmt.Errorf("conntrack: restart: %w", err)
+		return during("restart", err)
 	}
 	return nil
 }

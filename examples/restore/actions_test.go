@@ -6,6 +6,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -47,6 +48,11 @@ func TestFlush(t *testing.T) {
 	s := ovssandbox.New(t, nil)
 	for _, which := range []string{"5", "zone=5", "ct_nw_src=10.1.1.1,ct_nw_dst=10.1.1.2,ct_nw_proto=6,ct_tp_src=1,ct_tp_dst=2"} {
 		r := clitest.Run(t, newProgram(), "", at(s, "-flush", which)...)
+		if os.Getenv(ovssandbox.RootEnv) != "" && strings.Contains(r.Err, "needs Open vSwitch 3.1") { // one before that
+			require.Equal(t, cli.ExitFailed, r.Code)
+			require.Contains(t, r.Err, "conntrack: flush: the switch can flush by zone only")
+			continue
+		}
 		require.Equal(t, cli.ExitDone, r.Code, r.Err)
 		require.Equal(t, "flushed", clitest.Decode[done](t, r.Out).Result)
 	}
