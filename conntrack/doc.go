@@ -104,10 +104,10 @@
 // incomplete, unless the policy OpenAnyway says so, and then Status.Missing
 // names what is missing. What the switch refuses fails the round and changes
 // nothing, and the *GateError names gate and key; under the refusal policy
-// LeaveOut it is left out, and Status.LeftOut names it. What can wait is waited for without bound: the
-// database, a stalled ovs-vswitchd (Status.SilentSince), gates under the policy
-// KeepHolding. If the connection ends, so does the round, and the next epoch
-// begins another: nothing is carried over.
+// LeaveOut it is left out, and Status.LeftOut names it. What can wait is waited
+// for without bound: the database, a stalled ovs-vswitchd (Status.SilentSince),
+// gates under the policy KeepHolding. If the connection ends, so does the round,
+// and the next epoch begins another: nothing is carried over.
 //
 // # Tracked connections
 //

@@ -31,9 +31,9 @@ var ErrNotArmed = errors.New("conntrack: flow-restore-wait is not set after it w
 // vSwitch does as long as it lives (lib/daemon-unix.c:make_pidfile), whatever its
 // name; the number in the file is not used. So a pidfile that was left behind
 // harms nobody, and it works from another container that has the file and sees
-// the process. If ovs-vswitchd does not run it is only started. On an error it may be down;
-// the flag then stays set, so whoever starts it finds it held. It works on Linux
-// only, on the machine that ovs-vswitchd runs on.
+// the process. If ovs-vswitchd does not run it is only started. On an error it
+// may be down; the flag then stays set, so whoever starts it finds it held. It
+// works on Linux only, on the machine that ovs-vswitchd runs on.
 func (f *Flag) Restart(ctx context.Context, pidfile string, start func(context.Context) error) error {
 	if err := f.Arm(ctx); err != nil {
 		return during("restart", err)
