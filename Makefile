@@ -64,8 +64,8 @@ matrix: deps ## the conformance suite on Open vSwitch 2.15, 3.1 and 3.5
 
 .PHONY: bench
 bench: deps ## benchmarks; compare ratios within one run only
-	go test -run='^$$' -bench=. -benchmem ./...
-	cd internal/bench/ofnet && GOWORK=off go test -run='^$$' -bench=. -benchmem .
+	go test -run='^$$' -bench=. -benchmem -timeout=60m ./...
+	cd internal/bench/ofnet && GOWORK=off go test -run='^$$' -bench=. -benchmem -timeout=60m .
 
 .PHONY: fuzz
 fuzz: ## every fuzz target for FUZZTIME
