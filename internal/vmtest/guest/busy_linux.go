@@ -16,6 +16,7 @@ import (
 )
 
 const (
+	crowdPort    = 8000 // of the connections that are to survive
 	busyFlows    = 2000
 	busyInterval = 20 * time.Millisecond  // between new connections, and between flow-mods
 	lineInterval = 100 * time.Millisecond // between lines of each connection
@@ -44,7 +45,7 @@ type crowd struct {
 
 // newCrowd connects every pod but the first to the first one.
 func (w *world) newCrowd(ctx context.Context) (*crowd, error) {
-	l, err := w.pods[0].listen(8000)
+	l, err := w.pods[0].listen(crowdPort)
 	if err != nil {
 		return nil, err
 	}
@@ -151,13 +152,14 @@ type outcome struct {
 	alive           int // connections, over all restarts
 	stalled         int // restarts with a connection silent for over two seconds
 	left            int // flows in the kernel that dropped after the stop
+	invalid         int // packets of the connections that conntrack found invalid; those of new ones that were given up are not in it
 	found           trouble
 	longest         time.Duration // silence of a connection
 }
 
 func (o *outcome) String() string {
-	return fmt.Sprintf("%d restarts, %d connections: %d of %d alive, drop flows left in the kernel %d, by the default flow %d, longest silence %d ms, over 2 s in %d restarts",
-		o.restarts, o.conns, o.alive, o.restarts*o.conns, o.left+o.found.drops, o.found.byRule0, o.longest.Milliseconds(), o.stalled)
+	return fmt.Sprintf("%d restarts, %d connections: %d of %d alive, drop flows left in the kernel %d, by the default flow %d, +inv %d, longest silence %d ms, over 2 s in %d restarts",
+		o.restarts, o.conns, o.alive, o.restarts*o.conns, o.left+o.found.drops, o.found.byRule0, o.invalid, o.longest.Milliseconds(), o.stalled)
 }
 
 // busyRestarts restarts ovs-vswitchd under load, as restart does it, which
@@ -213,6 +215,11 @@ func busyRestarts(ctx context.Context, w *world, rounds int, restart func(ctx co
 		}
 		if found.invalid > 0 {
 			logf("invalid: %s", newReasons(before, reasons))
+		}
+		for reason, n := range reasons {
+			if strings.HasSuffix(reason, fmt.Sprintf(" port %d", crowdPort)) {
+				o.invalid += n - before[reason]
+			}
 		}
 	}
 	return o, nil
