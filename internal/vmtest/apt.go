@@ -38,7 +38,7 @@ func openSuite(ctx context.Context, name, dir string) (*suite, error) {
 			return nil, err
 		}
 	}
-	_, err = s.apt(ctx, "apt-get", "-qq", "update")
+	_, err = s.apt(ctx, "apt-get", "-qq", "-o", "APT::Update::Error-Mode=any", "update")
 	return s, err
 }
 
