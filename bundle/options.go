@@ -29,7 +29,7 @@ type Options struct {
 
 	// Settle, if set, is called when the switch has confirmed the change,
 	// before the change is reported as done: to wait until the datapath does as
-	// the flows say. See SettleFor and SettleByAppctl. When it fails the
+	// the flows say. See SettleNow, SettleByAppctl and SettleFor. When it fails the
 	// outcome is Applied all the same; the error wraps ErrNotSettled.
 	Settle func(context.Context, *ofctrl.Conn) error
 

@@ -52,8 +52,8 @@ const settleSweeps = 2
 
 // SettleByAppctl is a Settle that asks ovs-vswitchd with revalidator/wait, until
 // a sweep that began after the change has ended. It takes up to twice
-// other_config:max-revalidator. ovs-vswitchd refuses the command while it has
-// several datapaths. Package appctl has an Appctl.
+// other_config:max-revalidator: SettleNow is faster. ovs-vswitchd refuses the
+// command while it has several datapaths. Package appctl has an Appctl.
 func SettleByAppctl(a Appctl) func(context.Context, *ofctrl.Conn) error {
 	return func(ctx context.Context, conn *ofctrl.Conn) error {
 		// The commit tells the revalidators in the next turn of
@@ -62,19 +62,27 @@ func SettleByAppctl(a Appctl) func(context.Context, *ofctrl.Conn) error {
 			return err
 		}
 		for range settleSweeps {
-			if _, err := a.Appctl(ctx, "revalidator/wait"); err != nil {
-				return fmt.Errorf("bundle: revalidator/wait: %w", err)
+			if err := awaitSweep(ctx, a); err != nil {
+				return err
 			}
 		}
 		return nil
 	}
 }
 
+// awaitSweep waits until a sweep of the revalidators has ended.
+func awaitSweep(ctx context.Context, a Appctl) error {
+	if _, err := a.Appctl(ctx, "revalidator/wait"); err != nil {
+		return fmt.Errorf("bundle: revalidator/wait: %w", err)
+	}
+	return nil
+}
+
 // SettleOr is a Settle that tries one and, where that fails while the connection
 // is alive, another: for an agent that may have no access to ovs-vswitchd's
 // control socket,
 //
-//	bundle.SettleOr(bundle.SettleByAppctl(appctl.Vswitchd("")), bundle.SettleFor(time.Second))
+//	bundle.SettleOr(bundle.SettleNow(appctl.Vswitchd("")), bundle.SettleFor(time.Second))
 func SettleOr(first, otherwise func(context.Context, *ofctrl.Conn) error) func(context.Context, *ofctrl.Conn) error {
 	return func(ctx context.Context, conn *ofctrl.Conn) error {
 		err := first(ctx, conn)

@@ -22,5 +22,5 @@ func settleBy(rundir string) settleFunc {
 	if rundir == "" {
 		return wait
 	}
-	return bundle.SettleOr(bundle.SettleByAppctl(appctl.Vswitchd(rundir)), wait)
+	return bundle.SettleOr(bundle.SettleNow(appctl.Vswitchd(rundir)), wait)
 }

@@ -3,7 +3,7 @@
 // Package appctl runs commands of ovs-vswitchd, as ovs-appctl(8) does, without a
 // process: through ovs-vswitchd's control socket.
 //
-//	settle := bundle.SettleByAppctl(appctl.Vswitchd(""))
+//	settle := bundle.SettleNow(appctl.Vswitchd(""))
 package appctl
 
 import (
