@@ -18,6 +18,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"syscall"
 )
 
 // maxReply is how long an answer may be, in bytes.
@@ -93,8 +94,10 @@ func (c *Client) dial(ctx context.Context) (net.Conn, error) {
 		return conn, nil
 	case ctx.Err() != nil:
 		return nil, fmt.Errorf("appctl: connect to %s: %w", socket, context.Cause(ctx))
+	case errors.Is(err, os.ErrNotExist), errors.Is(err, syscall.ECONNREFUSED):
+		return nil, fmt.Errorf("%w: %w", ErrNotRunning, err)
 	}
-	return nil, fmt.Errorf("%w: %w", ErrNotRunning, err)
+	return nil, fmt.Errorf("appctl: %w", err) // it may run: no permission, a path that is too long
 }
 
 func (c *Client) pid() (int, error) {

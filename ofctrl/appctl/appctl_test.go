@@ -74,6 +74,30 @@ func TestNotRunning(t *testing.T) {
 	}
 }
 
+// A socket that can not be reached does not mean that nobody listens there.
+func TestUnreachable(t *testing.T) {
+	pidfile := func(dir string) {
+		require.NoError(t, os.WriteFile(filepath.Join(dir, "ovs-vswitchd.pid"), []byte("7\n"), 0o600))
+	}
+	long := filepath.Join(t.TempDir(), strings.Repeat("x", 120)) // beyond sun_path
+	require.NoError(t, os.Mkdir(long, 0o700))
+	pidfile(long)
+	_, err := appctl.Vswitchd(long).Appctl(t.Context(), "version")
+	require.Error(t, err)
+	require.NotErrorIs(t, err, appctl.ErrNotRunning)
+
+	gone := t.TempDir()
+	pidfile(gone)
+	_, err = appctl.Vswitchd(gone).Appctl(t.Context(), "version")
+	require.ErrorIs(t, err, appctl.ErrNotRunning)
+	l, err := net.ListenUnix("unix", &net.UnixAddr{Name: filepath.Join(gone, "ovs-vswitchd.7.ctl"), Net: "unix"})
+	require.NoError(t, err)
+	l.SetUnlinkOnClose(false) // as a crash leaves it
+	require.NoError(t, l.Close())
+	_, err = appctl.Vswitchd(gone).Appctl(t.Context(), "version")
+	require.ErrorIs(t, err, appctl.ErrNotRunning)
+}
+
 // What a process that is no ovs-vswitchd may answer.
 func TestBadAnswers(t *testing.T) {
 	for answer, want := range map[string]string{
