@@ -32,8 +32,7 @@ const (
 	tableEviction      = 1 << 2
 	tableVacancyEvents = 1 << 3
 
-	tablePropEviction = 2
-	tablePropVacancy  = 3
+	tablePropVacancy = 3
 )
 
 // TableMod is OFPT_TABLE_MOD: it configures a table, or with TableAll each. It
