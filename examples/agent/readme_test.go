@@ -116,7 +116,7 @@ func run(ctx context.Context) error {
 		return err
 	}
 	var ports bundle.Set // the flows of every port, by its instance
-	settle := bundle.SettleNow(appctl.Vswitchd("")) // drops that were cached before the flows outlive their confirmation
+	settle := bundle.SettleNow(appctl.Vswitchd(""))
 	tracker := portstatus.New(&portstatus.Options{DB: db, Bridge: "br-int", Marks: true, Settle: settle})
 	pods := portstatus.Condition{Need: portstatus.NeedLive, ExternalID: "iface-id"}
 
