@@ -4,6 +4,7 @@ package ofctrl_test
 
 import (
 	"iter"
+	"sync/atomic"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -51,5 +52,37 @@ func TestFlowMonitorThatFallsBehind(t *testing.T) {
 	require.NoError(t, other.Exec(ctx, dropFlow(0, n+1)))
 	for range n + 1 {
 		require.Contains(t, next(), "ADDED table=0")
+	}
+}
+
+// A connection that ends before the answer is no refusal.
+func TestFlowMonitorOnAConnectionThatEnds(t *testing.T) {
+	sw := ofctrltest.New(t)
+	ctx := testContext(t)
+	for range 20 { // the calls end in any order
+		asked := make(chan struct{}, 1)
+		nc, err := sw.Connect(ctx, nil)
+		require.NoError(t, err)
+		var stalled atomic.Bool
+		c, err := ofctrl.Client(ctx, nc, &ofctrl.Options{Trace: &ofctrl.Trace{Sent: func(f ofctrl.Frame) {
+			if stalled.Load() && f.Type == 20 { // OFPT_BARRIER_REQUEST
+				asked <- struct{}{}
+			}
+		}}})
+		require.NoError(t, err)
+		sw.Stall()
+		stalled.Store(true)
+		ended := make(chan error, 1)
+		go func() {
+			for _, err := range c.MonitorFlows(ctx, ofctrl.AllFlows(), nil) {
+				ended <- err
+			}
+		}()
+		<-asked
+		require.NoError(t, c.Close())
+		err = <-ended
+		require.ErrorIs(t, err, ofctrl.ErrClosed)
+		require.NotErrorIs(t, err, ofctrl.ErrMonitor)
+		sw.Resume()
 	}
 }

@@ -57,7 +57,11 @@ func (c *Conn) multipart(ctx context.Context, op string, raw []byte, unanswered 
 			s.stop()
 		}()
 		if unanswered != nil {
-			barrier := &call{want: ofp.TypeBarrierReply, reply: func(Frame, error) { s.overtaken(unanswered) }}
+			barrier := &call{want: ofp.TypeBarrierReply, reply: func(_ Frame, err error) {
+				if err == nil { // else the connection has ended: cl is told of it too
+					s.overtaken(unanswered)
+				}
+			}}
 			if err := c.begin(ctx, op, barrier, ofp.Empty(nil, ofp.TypeBarrierRequest, 0)); err != nil {
 				yield(Frame{}, c.opError(op, cl, errors.Unwrap(err)))
 				return
