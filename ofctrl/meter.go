@@ -161,9 +161,9 @@ type MeterFeatures struct {
 	MaxColor     uint8
 }
 
-// MeterFeatures asks what the datapath can do in meters: OFPMP_METER_FEATURES. Open vSwitch answers
-// in the form of OpenFlow 1.3 to 1.4, without the word that 1.5 added:
-// lib/ofp-meter.c:ofputil_encode_meter_features_reply.
+// MeterFeatures asks what the datapath can do in meters: OFPMP_METER_FEATURES.
+// Open vSwitch answers in the form of OpenFlow 1.3 to 1.4, without the word that
+// 1.5 added: lib/ofp-meter.c:ofputil_encode_meter_features_reply.
 func (c *Conn) MeterFeatures(ctx context.Context) (MeterFeatures, error) {
 	f, err := c.Do(ctx, statsRequest(ofp.MultipartMeterFeatures, nil))
 	if err != nil {

@@ -254,5 +254,7 @@ func (c *Conn) cancelMonitor(id uint32) {
 	ofp.SetXID(raw, cl.xid)
 	if c.out.appendNow(raw) != nil {
 		c.calls.remove(cl)
+		return
 	}
+	c.calls.abandon(cl)
 }

@@ -42,7 +42,7 @@ func TestOVSTables(t *testing.T) {
 	require.NoError(t, err)
 	async, err := c.Async(ctx)
 	require.NoError(t, err)
-	async.TableStatus.Primary = 1<<ofctrl.VacancyDown | 1<<ofctrl.VacancyUp
+	async.TableStatus.Primary = 1<<ofctrl.TableVacancyDown | 1<<ofctrl.TableVacancyUp
 	require.NoError(t, c.SetAsync(ctx, async))
 	sub := c.Subscribe(&ofctrl.SubOptions{Types: []uint8{ofctrl.TypeTableStatus}})
 	config := ofctrl.TableConfig{Eviction: true, VacancyEvents: true, VacancyDown: 20, VacancyUp: 80}
@@ -63,7 +63,7 @@ func TestOVSTables(t *testing.T) {
 	require.NoError(t, err)
 	reason, _, err = nextFrame(t, sub).TableStatus()
 	require.NoError(t, err)
-	require.Equal(t, ofctrl.VacancyUp, reason)
+	require.Equal(t, ofctrl.TableVacancyUp, reason)
 
 	features := all(t, c.TableFeatures(ctx))
 	require.Len(t, features, 254)

@@ -108,16 +108,16 @@ type TableStatusReason uint8
 
 // The reasons of 7.4.5.
 const (
-	VacancyDown TableStatusReason = 3 // there is less room than TableConfig.VacancyDown
-	VacancyUp   TableStatusReason = 4 // there is more room than TableConfig.VacancyUp again
+	TableVacancyDown TableStatusReason = 3 // there is less room than TableConfig.VacancyDown
+	TableVacancyUp   TableStatusReason = 4 // there is more room than TableConfig.VacancyUp again
 )
 
 // String is the reason in ovs-ofctl's spelling.
 func (r TableStatusReason) String() string {
 	switch r {
-	case VacancyDown:
+	case TableVacancyDown:
 		return "vacancy_down"
-	case VacancyUp:
+	case TableVacancyUp:
 		return "vacancy_up"
 	}
 	return fmt.Sprint(uint8(r))
