@@ -21,7 +21,9 @@ const markWriters = 8
 // WaitInstance, to see it done.
 //
 // The error is ErrReplaced if the instance is gone or has another iface-id-ver,
-// ErrStale if its epoch or number is over, ErrNoMarks without Options.Marks.
+// ErrStale if its epoch or number is over: both are part of the life of ports, and
+// Ready tells the port again where it is there again. ErrNoMarks without
+// Options.Marks.
 func (t *Tracker) MarkInstalled(ctx context.Context, port Port) error {
 	if err := ctx.Err(); err != nil {
 		return portError(port.Name, context.Cause(ctx))

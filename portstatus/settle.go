@@ -74,7 +74,8 @@ func (t *Tracker) settle(ctx context.Context, sess *ofctrl.Session) error {
 		}
 		t.feed(func(p *picture, _ time.Time) { p.notSettled(wishes) })
 		if ctx.Err() != nil || conn.Context().Err() != nil {
-			continue // the wishes have passed, or are about to
+			failures = 0
+			continue // the wishes have passed, or are about to; Conn waits for another connection
 		}
 		pause := retry(failures)
 		failures++
@@ -82,6 +83,9 @@ func (t *Tracker) settle(ctx context.Context, sess *ofctrl.Session) error {
 		timer := time.NewTimer(pause)
 		select {
 		case <-timer.C:
+		case <-conn.Context().Done():
+			timer.Stop()
+			failures = 0
 		case <-ctx.Done():
 			timer.Stop()
 		}
