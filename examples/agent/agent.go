@@ -5,8 +5,10 @@ package main
 import (
 	"context"
 	"errors"
+	"maps"
 	"slices"
 	"sync"
+	"time"
 
 	"github.com/sirupsen/logrus"
 	"golang.org/x/sync/errgroup"
@@ -53,9 +55,12 @@ type agent struct {
 	session     *ofctrl.Session
 	tracker     *portstatus.Tracker
 
-	writing sync.Mutex      // held from reading the tracker until the flows are put
-	flows   bundle.Set      // the ports' flows, by port name
-	told    map[string]life // by marked; of followPorts
+	writing sync.Mutex // held from reading the tracker until the flows are put
+	flows   bundle.Set // the ports' flows, by port name
+
+	following sync.Mutex      // held while one port is followed
+	told      map[string]life // by marked
+	failed    map[string]bool // ports whose flows are to be brought again
 }
 
 // life is a port with its number in one epoch.
@@ -66,7 +71,7 @@ type life struct {
 }
 
 func newAgent(c config) (*agent, error) {
-	a := &agent{config: c, told: make(map[string]life)}
+	a := &agent{config: c, told: make(map[string]life), failed: make(map[string]bool)}
 	a.coordinator = conntrack.New(conntrack.NewFlag(c.db), &conntrack.Options{
 		Bridge: c.bridge, Scope: bundle.Scope{Flows: true}, KeepArmed: true, Logger: c.log,
 	})
@@ -93,6 +98,7 @@ func (a *agent) run(ctx context.Context) error {
 	g.Go(func() error { return a.session.Run(ctx) })
 	g.Go(func() error { return a.tracker.Run(ctx, a.session) })
 	g.Go(func() error { return a.followPorts(ctx) })
+	g.Go(func() error { return a.retryPorts(ctx) })
 	err := g.Wait()
 	a.coordinator.Wait()
 	return err
@@ -129,14 +135,47 @@ func (a *agent) followPorts(ctx context.Context) error {
 			return err
 		case e.Kind == portstatus.Added, e.Kind == portstatus.Changed,
 			e.Kind == portstatus.Renumbered, e.Kind == portstatus.Removed:
-			if err := a.flush(ctx, e.Port.Name); err != nil {
-				a.log.Warnf("port %s: %v", e.Port.Name, err) // what changes, or the next epoch, brings it again
-				continue
-			}
-			a.mark(ctx, e.Port.Name)
+			a.follow(ctx, e.Port.Name)
 		}
 	}
 	return ctx.Err()
+}
+
+// retryAfter is when what has failed for one port is done again.
+const retryAfter = time.Second
+
+// retryPorts does again what has failed and may not fail for ever, such as a
+// bundle that the switch has given up.
+func (a *agent) retryPorts(ctx context.Context) error {
+	ticker := time.NewTicker(retryAfter)
+	defer ticker.Stop()
+	for {
+		select {
+		case <-ticker.C:
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+		a.following.Lock()
+		names := slices.Sorted(maps.Keys(a.failed))
+		a.following.Unlock()
+		for _, name := range names {
+			a.follow(ctx, name)
+		}
+	}
+}
+
+// follow makes the flows of a port what they should be, and has it marked when
+// they are in.
+func (a *agent) follow(ctx context.Context, name string) {
+	a.following.Lock()
+	defer a.following.Unlock()
+	again := a.failed[name]
+	delete(a.failed, name)
+	if err := a.flush(ctx, name); err == nil {
+		a.mark(ctx, name)
+	} else if !again {
+		a.log.Warnf("port %s: %v", name, err)
+	}
 }
 
 // mark has a port marked whose flows the switch has confirmed in the port's
@@ -168,6 +207,9 @@ func (a *agent) flush(ctx context.Context, name string) error {
 		err := a.flows.Flush(ctx, conn)
 		refused, ok := errors.AsType[*bundle.Error](err)
 		if !ok || len(refused.Keys) == 0 {
+			if err != nil {
+				a.failed[name] = true
+			}
 			return err
 		}
 		for _, port := range refused.Keys {

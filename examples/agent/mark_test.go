@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sync/errgroup"
 
+	"github.com/flowgate/flowgate/internal/ofp"
 	"github.com/flowgate/flowgate/ofctrl"
 	"github.com/flowgate/flowgate/ofctrl/ofctrltest"
 	"github.com/flowgate/flowgate/portstatus"
@@ -86,4 +87,31 @@ func TestMarkWhenSettled(t *testing.T) {
 	stop()
 	require.ErrorIs(t, g.Wait(), context.Canceled)
 	require.Empty(t, marked)
+}
+
+// A bundle that the switch gives up for its own reasons is sent again.
+func TestFlushAgain(t *testing.T) {
+	t.Parallel()
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	log := logrus.New()
+	log.SetOutput(io.Discard)
+	sw := ofctrltest.New(t)
+	marked := make(chan string, 8)
+	a, err := newAgent(config{
+		bridge: sw.Name(), sw: sw, db: sw.DB(), log: log,
+		portFlows: (&template{"port flows", "priority=10,in_port={ofport} actions=NORMAL"}).flows,
+		marked:    func(p portstatus.Port) { marked <- p.Name },
+	})
+	require.NoError(t, err)
+	agent, stop := context.WithCancel(ctx)
+	var g errgroup.Group
+	g.Go(func() error { return a.run(agent) })
+	_, err = a.session.Conn(ctx)
+	require.NoError(t, err)
+	sw.Refuse(uint8(ofp.TypeBundleControl), 1, ofctrl.ErrBundleTimeout)
+	sw.AddPort("p1", &ofctrltest.PortOptions{ExternalIDs: map[string]string{"iface-id": "p1", "iface-id-ver": "uid"}})
+	require.Equal(t, "p1", <-marked)
+	stop()
+	require.ErrorIs(t, g.Wait(), context.Canceled)
 }

@@ -12,7 +12,7 @@ import (
 
 // watch prints what happens to the ports, and which are ready, until ctx ends.
 func watch(ctx context.Context, env *cli.Env, tracker *portstatus.Tracker, c portstatus.Condition) error {
-	l := &ledger{env: env, ports: make(map[portstatus.Instance]*entry)}
+	l := &ledger{env: env, tracker: tracker, ports: make(map[portstatus.Instance]*entry)}
 	return cli.While(ctx, func(ctx context.Context) error {
 		for e, err := range tracker.Watch(ctx) {
 			if err != nil {
@@ -35,9 +35,10 @@ func watch(ctx context.Context, env *cli.Env, tracker *portstatus.Tracker, c por
 // ledger puts the two streams together: an instance is ready once, and not
 // before it was added.
 type ledger struct {
-	env   *cli.Env
-	mu    sync.Mutex
-	ports map[portstatus.Instance]*entry
+	env     *cli.Env
+	tracker *portstatus.Tracker
+	mu      sync.Mutex
+	ports   map[portstatus.Instance]*entry
 }
 
 type entry struct {
@@ -72,6 +73,11 @@ func (l *ledger) event(e portstatus.Event) {
 func (l *ledger) ready(p portstatus.Port) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	if l.ports[p.Instance] == nil {
+		if now, _, _ := l.tracker.Get(p.Name); now.Instance != p.Instance {
+			return // it is gone, and the Watch may have told so already
+		}
+	}
 	switch n := l.entry(p.Instance); {
 	case n.ready:
 	case n.added:

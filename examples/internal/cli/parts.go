@@ -11,9 +11,9 @@ import (
 
 // While runs the parts of a program, such as DB.Run and Session.Run, while work
 // works, and ends them when it returns. A part that fails for good ends
-// everything, and While returns its error; where one failure leads to another,
-// that of the part named first. What a part returns after ctx has ended is no
-// failure.
+// everything, and While returns its error, unless work has succeeded all the
+// same; where one failure leads to another, that of the part named first. What a
+// part returns after ctx has ended is no failure.
 func While(ctx context.Context, work func(context.Context) error, parts ...func(context.Context) error) error {
 	outer := ctx
 	ctx, stop := context.WithCancelCause(outer)
