@@ -14,7 +14,7 @@ import (
 )
 
 // Meters can not be in a bundle, so they are put before it and deleted after
-// it; OpenFlow 1.5.1, 7.3.4.5 and 7.3.5.14.
+// it; OpenFlow 1.5.1, 7.3.4 and 7.3.5.
 
 const (
 	meterAdd uint16 = iota

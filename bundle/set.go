@@ -21,6 +21,10 @@ import (
 //	set.Put(port.Name, flows...)
 //	err := set.Flush(ctx, conn)
 //
+// An error of Flush is no reason to give up: if the connection was lost, flush
+// again over the next one; if the switch refused something, *Error.Keys says
+// whose it is, and what is left goes in without those keys.
+//
 // A Set is for one bridge. The zero value is an empty set. All methods are safe
 // for concurrent use.
 type Set struct {

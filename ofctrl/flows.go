@@ -40,7 +40,7 @@ type FlowTotals struct {
 }
 
 // CountFlows counts flows and sums up their counters, which lag the datapath by
-// about half a second. OpenFlow 1.5.1, 7.3.5.4. To count all flows of a table
+// about half a second. OpenFlow 1.5.1, 7.3.5. To count all flows of a table
 // TableStats costs the switch less.
 func (c *Conn) CountFlows(ctx context.Context, filter FlowFilter) (FlowTotals, error) {
 	request, err := filter.request(ofp.MultipartAggregate)
@@ -57,14 +57,14 @@ func (c *Conn) CountFlows(ctx context.Context, filter FlowFilter) (FlowTotals, e
 
 // DumpFlows asks for flows with their counters and yields the bodies of the
 // reply's segments: flowtext.DecodeFlowStats reads each. The switch takes the
-// picture at one moment. OpenFlow 1.5.1, 7.3.5.2.
+// picture at one moment. OpenFlow 1.5.1, 7.3.5.
 func (c *Conn) DumpFlows(ctx context.Context, filter FlowFilter) iter.Seq2[[]byte, error] {
 	return c.bodies(ctx, func() (Message, error) { return filter.request(ofp.MultipartFlow) })
 }
 
 // DumpGroups asks for the description of every group and yields the bodies of
 // the reply's segments: flowtext.DecodeGroupDesc reads each. OpenFlow 1.5.1,
-// 7.3.5.9.
+// 7.3.5.
 func (c *Conn) DumpGroups(ctx context.Context) iter.Seq2[[]byte, error] {
 	return c.bodies(ctx, func() (Message, error) { return RawMessage(ofp.GroupDescRequest(nil, 0)), nil })
 }

@@ -12,6 +12,8 @@
 //		err = tracker.MarkInstalled(ctx, port)
 //	}
 //
+// What becomes of a port afterwards, its removal too, is told by Watch.
+//
 // [Tracker.Run] owns every goroutine; the order of Run and of everything else
 // does not matter. When Run ends, what waits ends with [ErrStopped].
 //

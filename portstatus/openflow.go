@@ -89,7 +89,7 @@ func (t *Tracker) list(ctx context.Context, conn *ofctrl.Conn) uint64 {
 	}
 }
 
-// listPorts asks for the description of all ports (OpenFlow 1.5, 7.3.5.7).
+// listPorts asks for the description of all ports (OpenFlow 1.5, 7.3.5).
 func listPorts(ctx context.Context, conn *ofctrl.Conn) (ports []ofp.Port, seq uint64, err error) {
 	request := ofctrl.RawMessage(ofp.PortDescRequest(nil, 0, ofp.PortAny))
 	for f, err := range conn.Multipart(ctx, request) {

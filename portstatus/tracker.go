@@ -30,7 +30,7 @@ type Options struct {
 	// before its flows are in: what the port sends meanwhile is dropped, and the
 	// drop is cached and outlives the switch's confirmation of the flows, so that
 	// the first packet after a mark that is set at once may still be lost.
-	// bundle.SettleNow and bundle.SettleFor make such a function.
+	// bundle.SettleNow, bundle.SettleFor and bundle.SettleOr make such a function.
 	//
 	// It is called with the session's connection after MarkInstalled, one call at
 	// a time; ports that are handed over meanwhile wait for the next call, which

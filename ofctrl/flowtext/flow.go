@@ -10,7 +10,7 @@ import (
 // DefaultPriority is the priority of a flow that names none.
 const DefaultPriority = 32768
 
-// Flags of a flow (OpenFlow 1.5.1, 7.3.4.2). A switch stores them as sent.
+// Flags of a flow (OpenFlow 1.5.1, 7.3.4). A switch stores them as sent.
 type Flags uint16
 
 // The flags.

@@ -11,7 +11,7 @@ import (
 	"github.com/flowgate/flowgate/internal/ofp"
 )
 
-// Command of a FlowMod (OpenFlow 1.5.1, 7.3.4.2).
+// Command of a FlowMod (OpenFlow 1.5.1, 7.3.4).
 type Command uint8
 
 // The commands.

@@ -10,7 +10,7 @@ import (
 
 // DecodeFlowStats reads the flows in the body of one part of a multipart
 // reply of type OFPMP_FLOW_DESC (1): struct ofp_flow_desc, in which OVS gives
-// the counters too (OpenFlow 1.5.1, 7.3.5.2; lib/ofp-flow.c).
+// the counters too (OpenFlow 1.5.1, 7.3.5; lib/ofp-flow.c).
 //
 // The flows' Match and Actions refer to body: they are good as long as it is
 // not changed, and keep it in memory; Clone them to keep a few. Almost nothing

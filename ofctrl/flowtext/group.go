@@ -9,7 +9,7 @@ import (
 	"github.com/flowgate/flowgate/internal/oxm"
 )
 
-// GroupType is how a group treats its buckets (OpenFlow 1.5.1, 7.3.4.3).
+// GroupType is how a group treats its buckets (OpenFlow 1.5.1, 7.3.4).
 type GroupType uint8
 
 // The types.
