@@ -171,8 +171,8 @@ func busyRestarts(ctx context.Context, w *world, rounds int, restart func(ctx co
 	}
 	defer c.close()
 	o := &outcome{restarts: rounds, conns: len(c.streams)}
-	reasons, err := invalidReasons()
-	if err != nil {
+	var invalid invalidLog
+	if _, err := invalid.read(); err != nil {
 		return nil, err
 	}
 	for round := range rounds {
@@ -209,16 +209,16 @@ func busyRestarts(ctx context.Context, w *world, rounds int, restart func(ctx co
 		}
 		logf("restart %d: %d ms, longest silence %d ms, %d new connections, %d flow-mods, kernel drop flows %d after the stop and %d at the end, +inv %d",
 			round+1, took.Milliseconds(), longest.Milliseconds(), c.dialed.Load(), c.changed.Load(), c.left, found.drops, found.invalid)
-		before := reasons
-		if reasons, err = invalidReasons(); err != nil {
+		reasons, err := invalid.read()
+		if err != nil {
 			return nil, err
 		}
 		if found.invalid > 0 {
-			logf("invalid: %s", newReasons(before, reasons))
+			logf("invalid: %s", reasonsText(reasons))
 		}
 		for reason, n := range reasons {
 			if strings.HasSuffix(reason, fmt.Sprintf(" port %d", crowdPort)) {
-				o.invalid += n - before[reason]
+				o.invalid += n
 			}
 		}
 	}
