@@ -5,6 +5,8 @@ package portstatus_test
 import (
 	"context"
 	"errors"
+	"slices"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -19,10 +21,18 @@ import (
 // over meanwhile wait for the next time, together.
 func TestSettle(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		var epochs []uint64
+		var mu sync.Mutex
+		var epochs []uint64 // of the calls
+		calls := func() []uint64 {
+			mu.Lock()
+			defer mu.Unlock()
+			return slices.Clone(epochs)
+		}
 		outcome := make(chan error)
 		f := newFake(t, portstatus.Options{Marks: true, Settle: func(ctx context.Context, conn *ofctrl.Conn) error {
+			mu.Lock()
 			epochs = append(epochs, conn.Epoch())
+			mu.Unlock()
 			select {
 			case err := <-outcome:
 				return err
@@ -49,18 +59,18 @@ func TestSettle(t *testing.T) {
 		mark("p1")
 		mark("p2", "p3", "p2")
 		require.Empty(t, marked())
-		require.Len(t, epochs, 1, "one at a time")
+		require.Len(t, calls(), 1, "one at a time")
 		require.ErrorContains(t, f.fails("p1", portstatus.Installed), "no mark: its flows are in, but the datapath has not settled yet")
 
 		outcome <- nil
 		require.Equal(t, []string{"p1"}, marked())
-		require.Len(t, epochs, 2)
+		require.Len(t, calls(), 2)
 		outcome <- errors.New("no such command")
 		require.Equal(t, []string{"p1"}, marked())
-		require.Len(t, epochs, 2, "not at once")
+		require.Len(t, calls(), 2, "not at once")
 		outcome <- nil // it is called again after a pause
 		require.Equal(t, []string{"p1", "p2", "p3"}, marked())
-		require.Len(t, epochs, 3)
+		require.Len(t, calls(), 3)
 
 		// The flows are lost while the datapath settles: so is the mark.
 		f.sw.ReplacePort("p1", nil)
@@ -74,7 +84,7 @@ func TestSettle(t *testing.T) {
 		mark("p1")
 		outcome <- nil
 		require.Equal(t, []string{"p1"}, marked())
-		require.Equal(t, []uint64{1, 1, 1, 1, 2}, epochs)
+		require.Equal(t, []uint64{1, 1, 1, 1, 2}, calls())
 	})
 }
 
