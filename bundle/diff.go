@@ -124,8 +124,7 @@ func (d *differ) readDesired(desired iter.Seq[ofctrl.Message]) error {
 func (d *differ) readFlows(ctx context.Context) error {
 	if !d.ahead.read() {
 		d.ahead.stop()
-		d.ahead = dumpAhead(ctx, d.conn, aheadMost, d.scope.requests()...)
-		d.ahead.read()
+		d.ahead = dumpFlows(ctx, d.conn, d.scope.requests()...)
 	}
 	return d.ahead.each(d.compare)
 }
@@ -184,7 +183,7 @@ func (d *differ) readDefaultFlow(ctx context.Context) error {
 	}
 	request := ofp.AllFlows
 	request.Table, request.CookieMask, request.OutPort = 0, ^uint64(0), flowtext.PortNormal
-	dump := dumpAhead(ctx, d.conn, aheadMost, request)
+	dump := dumpFlows(ctx, d.conn, request)
 	defer dump.stop()
 	return dump.each(func(have *Flow, unread *flowtext.FlowError) {
 		if unread == nil && have.Priority == 0 && have.Match.IsZero() && isNormal(have.Actions) {

@@ -79,8 +79,21 @@ const (
 // dumpAhead asks for flows and keeps so many parts until they are read. stop
 // must be called in the end.
 func dumpAhead(ctx context.Context, conn *ofctrl.Conn, keep int, requests ...ofp.FlowRequest) *aheadDump {
-	ctx, cancel := context.WithCancel(ctx)
-	a := &aheadDump{parts: make(chan dumpPart, keep), cancel: cancel}
+	a := &aheadDump{parts: make(chan dumpPart, keep)}
+	a.start(ctx, conn, requests)
+	return a
+}
+
+// dumpFlows asks for flows whose reader is there: nothing is given up.
+func dumpFlows(ctx context.Context, conn *ofctrl.Conn, requests ...ofp.FlowRequest) *aheadDump {
+	a := &aheadDump{parts: make(chan dumpPart)}
+	a.read()
+	a.start(ctx, conn, requests)
+	return a
+}
+
+func (a *aheadDump) start(ctx context.Context, conn *ofctrl.Conn, requests []ofp.FlowRequest) {
+	ctx, a.cancel = context.WithCancel(ctx)
 	go func() {
 		defer close(a.parts)
 		for _, r := range requests {
@@ -96,7 +109,6 @@ func dumpAhead(ctx context.Context, conn *ofctrl.Conn, keep int, requests ...ofp
 			}
 		}
 	}()
-	return a
 }
 
 // put reports whether more is wanted.

@@ -26,8 +26,8 @@ import (
 // Meters can not be in a bundle: they are added and changed before it, deleted
 // after it, and restored if it fails.
 //
-// Any error is an *Error; see OutcomeOf. The indexes of its Failures are those of the desired messages, -1 for
-// a deletion. After an Unknown outcome, running Replace again settles what is
+// Any error is an *Error; see OutcomeOf. The indexes of its Failures are those of
+// the desired messages, -1 for a deletion. After an Unknown outcome, running Replace again settles what is
 // on the switch: over the same connection, or over another one when that has
 // ended. It compares what the switch has at one moment; a flow that another
 // writer changes while it runs may be missed.

@@ -56,18 +56,23 @@ const settleSweeps = 2
 // command while it has several datapaths. Package appctl has an Appctl.
 func SettleByAppctl(a Appctl) func(context.Context, *ofctrl.Conn) error {
 	return func(ctx context.Context, conn *ofctrl.Conn) error {
-		// The commit tells the revalidators in the next turn of
-		// ovs-vswitchd's main loop, which is over when a barrier is answered.
-		if err := conn.Barrier(ctx); err != nil {
+		return sweeps(ctx, conn, func() error { return awaitSweep(ctx, a) })
+	}
+}
+
+// sweeps waits, by await, for as many ends of a sweep as it takes.
+func sweeps(ctx context.Context, conn *ofctrl.Conn, await func() error) error {
+	// The commit tells the revalidators in the next turn of ovs-vswitchd's main
+	// loop, which is over when a barrier is answered.
+	if err := conn.Barrier(ctx); err != nil {
+		return err
+	}
+	for range settleSweeps {
+		if err := await(); err != nil {
 			return err
 		}
-		for range settleSweeps {
-			if err := awaitSweep(ctx, a); err != nil {
-				return err
-			}
-		}
-		return nil
 	}
+	return nil
 }
 
 // awaitSweep waits until a sweep of the revalidators has ended.

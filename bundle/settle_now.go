@@ -45,17 +45,7 @@ func SettleNow(a Appctl) func(context.Context, *ofctrl.Conn) error {
 		if err != nil {
 			return err
 		}
-		// The commit tells the revalidators in the next turn of
-		// ovs-vswitchd's main loop, which is over when a barrier is answered.
-		if err := conn.Barrier(ctx); err != nil {
-			return err
-		}
-		for range settleSweeps {
-			if err := nudge.sweep(ctx, conn, a); err != nil {
-				return err
-			}
-		}
-		return nil
+		return sweeps(ctx, conn, func() error { return nudge.sweep(ctx, conn, a) })
 	}
 }
 
