@@ -119,6 +119,8 @@ func (r *round) settleDebt() (takeBack bool) {
 // if somebody wants it to be.
 func (r *round) takeBack() {
 	_ = r.retry(r.ctx, "the database, to take flow-restore-wait back", func(ctx context.Context) error {
+		r.c.flag.writing.Lock() // a re-arm of another bridge is not to be undone halfway
+		defer r.c.flag.writing.Unlock()
 		_, err := r.c.flag.db.ClearFlowRestoreWait(ctx)
 		return err
 	})
