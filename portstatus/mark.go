@@ -16,7 +16,8 @@ const markWriters = 8
 //
 // It hands the mark over to Run and returns: flows never wait for the database.
 // The mark is written when the database confirms the port and Options.Settle has
-// seen the datapath settle, in one transaction that is guarded by the row's identity; a write that fails is done again until
+// seen the datapath settle, in one transaction that is guarded by the row's
+// identity; a write that fails is done again until
 // the instance or its epoch is gone. Wait for the condition Installed, with
 // WaitInstance, to see it done.
 //
